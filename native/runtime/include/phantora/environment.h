@@ -1,0 +1,11 @@
+// Every environment variable that the native side reads, in one place (docs/protocol.md, "Environment of a rank").
+#pragma once
+
+namespace phantora::environment {
+inline constexpr const char* run_dir = "PHANTORA_RUN_DIR";
+inline constexpr const char* rank = "PHANTORA_RANK";
+inline constexpr const char* node = "PHANTORA_NODE";
+inline constexpr const char* local_rank = "PHANTORA_LOCAL_RANK";
+inline constexpr const char* hostname = "PHANTORA_HOSTNAME";
+inline constexpr const char* sink = "PHANTORA_SINK";
+}  // namespace phantora::environment

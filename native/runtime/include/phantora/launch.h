@@ -1,0 +1,43 @@
+// What becomes a node on a stream, and which op owns it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "phantora/recorder.h"
+
+namespace phantora {
+
+// The innermost op open on a thread. The ATen hook pushes one on its stack for each dispatched op that may launch.
+// `describe` appends the signature's keys "op", "tensors", "scalars" (pairs: see Pack) for the inputs as they were at the
+// op's start; it is called at most once, at the op's first launch, and `hash` must identify what it would write.
+struct OpScope {
+  OpScope* outer = nullptr;
+  uint64_t hash = 0;
+  uint32_t pairs = 0;                                          // how many pairs describe() appends
+  void (*describe)(const OpScope*, wire::Pack&) = nullptr;
+  uint32_t launches = 0;                                       // so far, over all streams
+};
+
+void push_op(OpScope* scope);
+void pop_op(OpScope* scope);
+OpScope* current_op();
+
+// What the shim knows of a launch. Only the fields that apply are set.
+struct Launch {
+  std::string_view kernel;               // kernel symbol or library call
+  int64_t gemm[4] = {0, 0, 0, 0};        // m, n, k, batch (batch 0: not a GEMM)
+  std::string_view gemm_types[2];        // dtype of A and of D
+  bool gemm_trans[2] = {false, false};
+  const char* copy_kind = nullptr;       // "h2d" …
+  uint64_t copy_bytes = 0;
+  uint32_t grid[3] = {0, 0, 0};
+  uint32_t block[3] = {0, 0, 0};
+  bool host_func = false;
+};
+
+// Makes the node: finds or defines the signature (op scope + launch; hashed, looked up in a table, described once),
+// advances the lane by the launch cost and records KERNEL. During stream capture: unsupported in this version (fails).
+void launch(StreamId stream, const Launch& launch);
+
+}  // namespace phantora

@@ -1,0 +1,27 @@
+// Device, pinned and registered memory. Device memory is MAP_NORESERVE host memory: free until a byte is touched.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace phantora::memory {
+
+enum class Kind { plain, device, pinned, registered, managed };
+
+struct Region {
+  void* base = nullptr;
+  size_t bytes = 0;
+  Kind kind = Kind::plain;
+  int device = -1;
+};
+
+// nullptr when the device's capacity (config().memory_bytes) would be exceeded; counted in 2 MiB granules as CUDA does
+// for large requests (512 bytes within a granule shared by small ones).
+void* allocate(int device, size_t bytes);
+void* allocate_pinned(size_t bytes);
+bool release(void* base);
+bool register_host(void* base, size_t bytes);
+bool unregister_host(void* base);
+Region find(const void* pointer);  // the region that holds it; kind plain if none of ours
+void usage(int device, size_t* free_bytes, size_t* total_bytes);
+
+}  // namespace phantora::memory

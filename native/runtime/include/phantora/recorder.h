@@ -1,0 +1,59 @@
+// The rank's side of the protocol: lanes (host clocks), records and requests. Thread-safe.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "phantora/wire.h"
+
+namespace phantora {
+
+using StreamId = uint32_t;
+using RecordingId = uint64_t;
+
+namespace recorder {
+
+// False in processes that are not ranks: forked children, tools without PHANTORA_RUN_DIR. Nothing is recorded there.
+bool active();
+
+// --- clock of the calling thread's lane. Main and autograd threads ("pt_autograd_*") share lane 0; every other thread gets
+// its own lane at its first call, starting at lane 0's time at the thread's creation. PyTorch's NCCL watchdog and
+// heartbeat threads ("pt_nccl_*") have no lane: nothing they do is recorded (see is_observer()).
+int64_t now_ns();
+void advance(int64_t ns);   // host work; a no-op under HostPolicy::zero, ignored for modelled costs under `measured`
+void sleep(int64_t ns);     // time.sleep: moves the clock under every policy
+bool is_observer();
+
+// --- records. The issue time is the lane's clock. Buffered; a flusher thread sends within about 1 ms of real time.
+void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b = 0, uint8_t flags = 0);
+
+// --- blocking requests: send what is buffered, wait for the reply, move the lane's clock where the record blocks.
+int64_t sync_stream(StreamId stream);
+int64_t sync_recording(RecordingId recording);
+int64_t sync_device(int device);
+bool query_stream(StreamId stream);
+bool query_recording(RecordingId recording);
+int64_t event_time(RecordingId recording);
+int64_t host_sync(uint32_t host_group);
+
+// --- definitions. `packed` is the msgpack map of docs/protocol.md with its own id.
+uint32_t next_definition_id(std::string_view table);  // dense from 1, per table: "kernel", "comm", "collective", "host_group"
+void define(const std::string& packed);
+
+// Small NCCL values. `on_data` is called on the reader thread for each DATA frame (payload after the frame header).
+void send_data(std::string_view payload);
+void on_data(std::function<void(std::string_view payload)> handler);
+
+// Adds `key: value` (packed msgpack) to the BYE frame; called from exit handlers before the runtime's own.
+void farewell(std::function<void(std::function<void(std::string_view key, std::string_view packed)>)> contribute);
+
+}  // namespace recorder
+
+// Prints "phantora: <what>\n  hint: <hint>\n" for this rank and ends the process with code 70.
+[[noreturn]] void fail(const std::string& what, const std::string& hint);
+
+// An unsupported function: names itself and its library, then fail().
+extern "C" [[noreturn]] void phantora_unsupported(const char* library, const char* function);
+
+}  // namespace phantora

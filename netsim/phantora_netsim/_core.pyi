@@ -1,0 +1,116 @@
+"""The compiled simulator core: event graph, flow network, horizon, commit and speculation.
+
+It knows ranks, lanes, streams, recordings, activities on links; nothing of CUDA, NCCL or sockets. All times are integer
+nanoseconds. The result is a pure function of the ranks' record streams and the definitions, whatever the order in which
+`feed` was called for different ranks.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+RECORD_BYTES: Final = 32
+
+class Network:
+    """Links that activities share max-min fairly."""
+
+    def add_link(self, capacity_bytes_per_s: float) -> int:
+        """Adds a link, returns its id (dense from 0). Raises ValueError unless the capacity is finite and > 0."""
+
+class Activity:
+    """One transfer that advances at a single common rate over all its links.
+
+    After `latency_ns` it moves `volume_bytes` at the max-min fair rate r (bytes/s); on each link it uses weight * r, and
+    r never exceeds `max_rate_bytes_per_s`. Zero volume: ends after the latency.
+    """
+
+    def __init__(
+        self,
+        volume_bytes: int,
+        latency_ns: int,
+        links: list[tuple[int, float]],
+        max_rate_bytes_per_s: float = ...,
+    ) -> None: ...
+
+class Reply:
+    rank: int
+    request: int
+    value: int
+    speculated: bool
+
+class Correction:
+    rank: int
+    request: int
+    value: int
+
+class Waiting:
+    """A lane that cannot go on, for diagnoses."""
+
+    rank: int
+    lane: int
+    request: int
+    since_ns: int
+    reason: str  # "collective 3 of comm 7 as member 1: members 0, 2 have not come", …
+
+class Timeline:
+    """Committed nodes, in commit order; columns of equal length."""
+
+    rank: NDArray[np.int32]
+    device: NDArray[np.int32]
+    stream: NDArray[np.uint32]
+    kind: NDArray[np.uint8]  # wire record kind: 1 kernel, 4 collective
+    definition: NDArray[np.uint32]  # signature or collective definition id of that rank
+    later: NDArray[np.uint8]  # 1: a later launch of an op already counted
+    issue_ns: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+
+class Marks:
+    """Committed MARK and MEMORY records, in commit order."""
+
+    rank: NDArray[np.int32]
+    device: NDArray[np.int32]
+    kind: NDArray[np.uint8]  # wire record kind: 10 mark, 13 memory
+    time_ns: NDArray[np.int64]  # mark: completion on its stream; memory: issue time
+    a: NDArray[np.uint64]
+    b: NDArray[np.uint64]
+
+class Simulation:
+    def __init__(self, ranks: int, network: Network, launch_queue_depth: int = 1024) -> None: ...
+
+    # Definitions; ValueError for unknown ids, sizes or a second, different definition.
+    def define_stream(self, rank: int, stream: int, device: int) -> None: ...
+    def define_kernel(self, rank: int, signature: int, duration_ns: int, later_ns: int) -> None: ...
+    def define_comm(self, comm: int, size: int) -> None: ...
+    def define_collective(
+        self, rank: int, definition: int, comm: int, member: int, key: int, activity: Activity
+    ) -> None:
+        """`key` names op, sizes, type and root: members of one operation must agree on it."""
+    def define_group(
+        self, rank: int, definition: int, comm: int, member: int, sends: list[tuple[int, Activity]], receives: list[int]
+    ) -> None:
+        """One launch of point-to-point transfers. The k-th send i→j on a communicator meets the k-th receive on j from i."""
+    def define_host_group(self, rank: int, definition: int, group: int, size: int, cost_ns: int) -> None: ...
+
+    def feed(self, rank: int, batch: bytes) -> None:
+        """Appends records. ValueError (state unchanged) for a malformed batch."""
+    def close_rank(self, rank: int) -> None:
+        """The rank will issue nothing more (it ended)."""
+    def advance(self) -> list[Reply]:
+        """Commits up to the horizon and returns the answers that became certain."""
+    def speculate(self) -> list[Reply]:
+        """At quiescence: runs on from the committed state on a copy, as if no running lane issued anything more, until
+        the earliest waiting request is answered. Empty if nothing can ever move."""
+    def take_corrections(self) -> list[Correction]: ...
+    def waiting(self) -> list[Waiting]: ...
+    def mismatches(self) -> list[str]:
+        """Collectives whose members disagree, described; such an operation never starts."""
+    def take_timeline(self) -> Timeline: ...
+    def take_marks(self) -> Marks: ...
+    def clock_ns(self, rank: int) -> int:
+        """Committed time of lane 0."""
+    @property
+    def committed_ns(self) -> int: ...
+    @property
+    def corrected_replies(self) -> int: ...
