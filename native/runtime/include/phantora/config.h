@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string>
 
-namespace phantora {
+#include "phantora/export.h"
+
+namespace phantora PHANTORA_EXPORT {
 
 enum class HostPolicy { modelled, measured, zero };
 

@@ -1,4 +1,4 @@
-// Every environment variable that the native side reads, in one place (docs/protocol.md, "Environment of a rank").
+// Every environment variable that the native side reads or sets, in one place (docs/protocol.md, "Environment of a rank").
 #pragma once
 
 namespace phantora::environment {
@@ -8,4 +8,6 @@ inline constexpr const char* node = "PHANTORA_NODE";
 inline constexpr const char* local_rank = "PHANTORA_LOCAL_RANK";
 inline constexpr const char* hostname = "PHANTORA_HOSTNAME";
 inline constexpr const char* sink = "PHANTORA_SINK";
+// Set by a rank for itself once it has spoken to the simulator: processes that it starts from then on are no ranks.
+inline constexpr const char* rank_pid = "PHANTORA_RANK_PID";
 }  // namespace phantora::environment

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace phantora::exchange {
+#include "phantora/export.h"
+
+namespace phantora::exchange PHANTORA_EXPORT {
 
 inline constexpr uint32_t everyone = 0xffffffff;
 

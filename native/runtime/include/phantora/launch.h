@@ -4,9 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "phantora/export.h"
 #include "phantora/recorder.h"
 
-namespace phantora {
+namespace phantora PHANTORA_EXPORT {
 
 // The innermost op open on a thread. The ATen hook pushes one on its stack for each dispatched op that may launch.
 // `describe` appends the signature's keys "op", "tensors", "scalars" (pairs: see Pack) for the inputs as they were at the

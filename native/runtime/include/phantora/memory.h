@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace phantora::memory {
+#include "phantora/export.h"
+
+namespace phantora::memory PHANTORA_EXPORT {
 
 enum class Kind { plain, device, pinned, registered, managed };
 

@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "phantora/export.h"
 #include "phantora/wire.h"
 
-namespace phantora {
+namespace phantora PHANTORA_EXPORT {
 
 using StreamId = uint32_t;
 using RecordingId = uint64_t;
@@ -21,12 +22,20 @@ bool active();
 // its own lane at its first call, starting at lane 0's time at the thread's creation. PyTorch's NCCL watchdog and
 // heartbeat threads ("pt_nccl_*") have no lane: nothing they do is recorded (see is_observer()).
 int64_t now_ns();
-void advance(int64_t ns);   // host work; a no-op under HostPolicy::zero, ignored for modelled costs under `measured`
+void advance(int64_t ns);   // modelled host work; a no-op under the other policies (`measured` takes the thread's CPU time)
+void charge_call();         // the modelled cost of a CUDA call that issues nothing by itself (config().call_ns)
 void sleep(int64_t ns);     // time.sleep: moves the clock under every policy
 bool is_observer();
+void become_observer();     // for the runtime's own threads
 
 // --- records. The issue time is the lane's clock. Buffered; a flusher thread sends within about 1 ms of real time.
 void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b = 0, uint8_t flags = 0);
+
+// A fresh id for EVENT_RECORD. After record(event_record, stream, id) it can be waited for; until forget() it is remembered.
+RecordingId next_recording();
+void forget(RecordingId recording);
+// Names a stream before its first record. Ids are the caller's, dense from 0 (streams.h gives them).
+void define_stream(StreamId stream, int device, int priority);
 
 // --- blocking requests: send what is buffered, wait for the reply, move the lane's clock where the record blocks.
 int64_t sync_stream(StreamId stream);

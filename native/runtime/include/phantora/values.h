@@ -10,9 +10,10 @@
 #include <functional>
 #include <memory>
 
+#include "phantora/export.h"
 #include "phantora/recorder.h"
 
-namespace phantora::values {
+namespace phantora::values PHANTORA_EXPORT {
 
 // known: computed or copied from known bytes. tainted: bytes are present and benign (zeros, or computed from benign zeros),
 // reading them counts as an unknown read. unknown: read as zeros, never stored.

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace phantora::wire {
+#include "phantora/export.h"
+
+namespace phantora::wire PHANTORA_EXPORT {
 
 enum class FrameType : uint16_t {
   hello = 1, define = 2, batch = 3, data = 4, bye = 5, job = 6, exited = 7,

@@ -1,0 +1,39 @@
+/* Plain C entry points of libphantora_rt.so, for callers that find them with dlsym or ctypes. Times are nanoseconds of
+ * virtual time since the start of the job. All are safe to call in any process and thread; in processes that are not ranks
+ * the clock runs with real time and nothing is recorded. */
+#ifndef PHANTORA_CAPI_H_
+#define PHANTORA_CAPI_H_
+
+#include <stdint.h>
+
+#include "phantora/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct PhantoraOpScope; /* phantora::OpScope */
+
+PHANTORA_EXPORT int phantora_active(void);
+PHANTORA_EXPORT int64_t phantora_now_ns(void);   /* never falls on one thread */
+PHANTORA_EXPORT int64_t phantora_epoch_ns(void); /* wall-clock time of virtual time 0 */
+PHANTORA_EXPORT void phantora_advance_ns(int64_t ns);
+PHANTORA_EXPORT void phantora_sleep_ns(int64_t ns);
+
+PHANTORA_EXPORT void phantora_push_op(struct PhantoraOpScope* scope);
+PHANTORA_EXPORT void phantora_pop_op(struct PhantoraOpScope* scope);
+
+/* An optimizer step ended (1) or began (2); `stream` is the CUDA stream (handle) that it uses. */
+PHANTORA_EXPORT void phantora_mark_step(void* stream, int what);
+/* PyTorch's allocated and reserved bytes on the current device. */
+PHANTORA_EXPORT void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes);
+
+/* Figures of counters.h by name: 1 and *value, or 0. */
+PHANTORA_EXPORT int phantora_counter(const char* name, uint64_t* value);
+/* Sends what is buffered. */
+PHANTORA_EXPORT void phantora_flush(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PHANTORA_CAPI_H_ */
