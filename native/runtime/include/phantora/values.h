@@ -23,6 +23,8 @@ void mark_known(const void* p, size_t bytes);
 void mark_tainted(const void* p, size_t bytes);   // the caller has stored benign bytes there
 void mark_unknown(const void* p, size_t bytes);   // O(log n); touches no memory
 State state(const void* p, size_t bytes);         // the worst of its bytes
+// The stretches of equal state of [p, p+bytes), in order and without gaps: visit(offset from p, bytes, state).
+void for_each_stretch(const void* p, size_t bytes, const std::function<void(size_t, size_t, State)>& visit);
 // Makes [p, p+bytes) readable: unknown parts become stored zeros, tainted. For CPU computation on small tensors.
 void make_readable(void* p, size_t bytes);
 
