@@ -212,9 +212,7 @@ _MODELS = (
         hbm_bytes_per_s=1935e9,
         power_limit_w=300,
     ),
-    replace(
-        _A100_80, name="A800-SXM-80GB", device_name="NVIDIA A800-SXM4-80GB", nvlinks=8, nvlink_bytes_per_s=200e9
-    ),
+    replace(_A100_80, name="A800-SXM-80GB", device_name="NVIDIA A800-SXM4-80GB", nvlinks=8, nvlink_bytes_per_s=200e9),
     _H100,
     replace(
         _H100,

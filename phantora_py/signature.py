@@ -232,7 +232,7 @@ def _integer(value: object, key: str, low: int, high: int) -> int:
 def _dtype(value: object, key: str) -> str:
     if isinstance(value, str) and value in DTYPE_BYTES:
         return value
-    raise _fail(key, value, "a dtype such as " + ", ".join(("float32", "bfloat16", "int64")))
+    raise _fail(key, value, "a dtype such as float32, bfloat16 or int64")
 
 
 def _tensor(item: object) -> Tensor:
