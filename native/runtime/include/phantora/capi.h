@@ -1,6 +1,6 @@
 /* Plain C entry points of libphantora_rt.so, for callers that find them with dlsym or ctypes. Times are nanoseconds of
- * virtual time since the start of the job. All are safe to call in any process and thread; in processes that are not ranks
- * the clock runs with real time and nothing is recorded. */
+ * virtual time since the start of the job. All are safe to call in any process and thread; in processes that are not
+ * ranks the clock runs with real time and nothing is recorded. */
 #ifndef PHANTORA_CAPI_H_
 #define PHANTORA_CAPI_H_
 

@@ -37,12 +37,13 @@ struct Config {
   int64_t call_ns = 0;      // any other CUDA call
   int64_t sync_ns = 0;      // returning from a blocking wait
 
-  uint64_t value_limit_bytes = 256u << 10;       // an op whose tensors have more in all is not computed
-  uint64_t value_copy_limit_bytes = 4u << 20;    // a copy or message of more carries no values
-  int64_t epoch_ns = 0;                          // wall-clock time of virtual time 0
+  uint64_t value_limit_bytes = 256u << 10;     // an op whose tensors have more in all is not computed
+  uint64_t value_copy_limit_bytes = 4u << 20;  // a copy or message of more carries no values
+  uint64_t value_unknown_read_limit = 10'000;  // one site may read unknown values so often without progress; 0: always
+  int64_t epoch_ns = 0;                        // wall-clock time of virtual time 0
 };
 
 // Stops the process with a message and hint when machine.conf is missing or malformed.
 const Config& config();
 
-}  // namespace phantora
+}  // namespace phantora PHANTORA_EXPORT

@@ -2,10 +2,12 @@
 #pragma once
 #include "phantora/export.h"
 
-namespace phantora::device PHANTORA_EXPORT {
+namespace phantora {
+namespace device PHANTORA_EXPORT {
 
 int count();
-int current();               // of the calling thread; 0 at first
+int current();                 // of the calling thread; 0 at first
 bool set_current(int device);  // false if there is no such device
 
-}  // namespace phantora::device
+}  // namespace device PHANTORA_EXPORT
+}  // namespace phantora

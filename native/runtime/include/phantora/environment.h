@@ -1,4 +1,5 @@
-// Every environment variable that the native side reads or sets, in one place (docs/protocol.md, "Environment of a rank").
+// Every environment variable that the native side reads or sets, in one place (docs/protocol.md, "Environment of a
+// rank").
 #pragma once
 
 namespace phantora::environment {

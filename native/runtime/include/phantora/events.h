@@ -6,7 +6,8 @@
 #include "phantora/export.h"
 #include "phantora/recorder.h"
 
-namespace phantora::events PHANTORA_EXPORT {
+namespace phantora {
+namespace events PHANTORA_EXPORT {
 
 using Handle = void*;  // cudaEvent_t, CUevent
 
@@ -23,4 +24,5 @@ std::optional<Info> find(Handle handle);
 // Records on a stream (as streams::enter() gave it); the previous recording is forgotten. False: no such event.
 bool record(Handle handle, StreamId stream);
 
-}  // namespace phantora::events
+}  // namespace events PHANTORA_EXPORT
+}  // namespace phantora

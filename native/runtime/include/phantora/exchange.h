@@ -1,16 +1,16 @@
-// Data of small NCCL messages between ranks, routed by the simulator.
+// Data of small NCCL messages between members of a communicator: through the simulator, which routes them, or directly when
+// both members live in this process.
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <string_view>
 
 #include "phantora/export.h"
 
-namespace phantora::exchange PHANTORA_EXPORT {
+namespace phantora {
+namespace exchange PHANTORA_EXPORT {
 
-inline constexpr uint32_t everyone = 0xffffffff;
+inline constexpr uint32_t everyone = 0xffffffff;  // as a destination: every other member
 
 struct Message {
   uint64_t comm = 0;
@@ -21,10 +21,18 @@ struct Message {
   std::string bytes;
 };
 
-void send(const Message& message);
+// Member `member` of communicator `comm`, which has `size` members, lives in this process. Must come before the simulator
+// hears of it (its "comm" definition): from then on messages arrive, and those for everyone are meant for those who joined.
+void join(uint64_t comm, uint32_t member, uint32_t size);
+void leave(uint64_t comm, uint32_t member);  // forgets its messages and ends its waits
+bool all_here(uint64_t comm);                // every member has joined in this process
+
+void send(Message message);
 // Message (comm, sequence, src → me), if it has come; taking it removes it.
 bool take(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me, Message* out);
 bool has(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me);
-void wait_for(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me);  // blocks really; for communicator set-up
+// Blocks really until it has come; false if `me` left meanwhile. For communicator set-up.
+bool wait_for(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me);
 
-}  // namespace phantora::exchange
+}  // namespace exchange
+}  // namespace phantora

@@ -10,14 +10,17 @@
 namespace phantora PHANTORA_EXPORT {
 
 // The innermost op open on a thread. The ATen hook pushes one on its stack for each dispatched op that may launch.
-// `describe` appends the signature's keys "op", "tensors", "scalars" (pairs: see Pack) for the inputs as they were at the
-// op's start; it is called at most once, at the op's first launch, and `hash` must identify what it would write.
+// `describe` appends the signature's keys "op", "tensors", "scalars" (pairs: see Pack) for the inputs as they were at
+// the op's start; it is called at most once, at the op's first launch, and `hash` must identify what it would write.
 struct OpScope {
   OpScope* outer = nullptr;
   uint64_t hash = 0;
-  uint32_t pairs = 0;                                          // how many pairs describe() appends
+  uint32_t pairs = 0;  // how many pairs describe() appends
   void (*describe)(const OpScope*, wire::Pack&) = nullptr;
-  uint32_t launches = 0;                                       // so far, over all streams
+  uint32_t launches = 0;  // so far, over all streams
+  uint32_t carried = 0;   // of these, copies and sets that values::copy, set took on
+  StreamId stream = 0;    // of the latest launch
+  const char* name = "";  // for messages; lives as long as the process
 };
 
 void push_op(OpScope* scope);
@@ -26,11 +29,11 @@ OpScope* current_op();
 
 // What the shim knows of a launch. Only the fields that apply are set.
 struct Launch {
-  std::string_view kernel;               // kernel symbol or library call
-  int64_t gemm[4] = {0, 0, 0, 0};        // m, n, k, batch (batch 0: not a GEMM)
-  std::string_view gemm_types[2];        // dtype of A and of D
+  std::string_view kernel;         // kernel symbol or library call
+  int64_t gemm[4] = {0, 0, 0, 0};  // m, n, k, batch (batch 0: not a GEMM)
+  std::string_view gemm_types[2];  // dtype of A and of D
   bool gemm_trans[2] = {false, false};
-  const char* copy_kind = nullptr;       // "h2d" …
+  const char* copy_kind = nullptr;  // "h2d" …
   uint64_t copy_bytes = 0;
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {0, 0, 0};
@@ -41,4 +44,4 @@ struct Launch {
 // advances the lane by the launch cost and records KERNEL. During stream capture: unsupported in this version (fails).
 void launch(StreamId stream, const Launch& launch);
 
-}  // namespace phantora
+}  // namespace phantora PHANTORA_EXPORT

@@ -5,7 +5,8 @@
 
 #include "phantora/export.h"
 
-namespace phantora::memory PHANTORA_EXPORT {
+namespace phantora {
+namespace memory PHANTORA_EXPORT {
 
 enum class Kind { plain, device, pinned, registered, managed };
 
@@ -25,5 +26,7 @@ bool register_host(void* base, size_t bytes);
 bool unregister_host(void* base);
 Region find(const void* pointer);  // the region that holds it; kind plain if none of ours
 void usage(int device, size_t* free_bytes, size_t* total_bytes);
+uint64_t peak_bytes();  // most device memory in use at once, over all devices, without the context
 
-}  // namespace phantora::memory
+}  // namespace memory PHANTORA_EXPORT
+}  // namespace phantora

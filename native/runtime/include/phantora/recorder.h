@@ -18,24 +18,28 @@ namespace recorder {
 // False in processes that are not ranks: forked children, tools without PHANTORA_RUN_DIR. Nothing is recorded there.
 bool active();
 
-// --- clock of the calling thread's lane. Main and autograd threads ("pt_autograd_*") share lane 0; every other thread gets
-// its own lane at its first call, starting at lane 0's time at the thread's creation. PyTorch's NCCL watchdog and
+// --- clock of the calling thread's lane. Main and autograd threads ("pt_autograd_*") share lane 0; every other thread
+// gets its own lane at its first call, starting at lane 0's time at the thread's creation. PyTorch's NCCL watchdog and
 // heartbeat threads ("pt_nccl_*") have no lane: nothing they do is recorded (see is_observer()).
 int64_t now_ns();
-void advance(int64_t ns);   // modelled host work; a no-op under the other policies (`measured` takes the thread's CPU time)
-void charge_call();         // the modelled cost of a CUDA call that issues nothing by itself (config().call_ns)
-void sleep(int64_t ns);     // time.sleep: moves the clock under every policy
+void advance(
+    int64_t ns);     // modelled host work; a no-op under the other policies (`measured` takes the thread's CPU time)
+void charge_call();  // the modelled cost of a CUDA call that issues nothing by itself (config().call_ns)
+void sleep(int64_t ns);  // time.sleep: moves the clock under every policy
 bool is_observer();
-void become_observer();     // for the runtime's own threads
+void become_observer();  // for the runtime's own threads
 
 // --- records. The issue time is the lane's clock. Buffered; a flusher thread sends within about 1 ms of real time.
 void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b = 0, uint8_t flags = 0);
 
-// A fresh id for EVENT_RECORD. After record(event_record, stream, id) it can be waited for; until forget() it is remembered.
+// A fresh id for EVENT_RECORD. After record(event_record, stream, id) it can be waited for; until forget() it is
+// remembered.
 RecordingId next_recording();
 void forget(RecordingId recording);
 // Names a stream before its first record. Ids are the caller's, dense from 0 (streams.h gives them).
 void define_stream(StreamId stream, int device, int priority);
+
+void flush();  // sends what is buffered
 
 // --- blocking requests: send what is buffered, wait for the reply, move the lane's clock where the record blocks.
 int64_t sync_stream(StreamId stream);
@@ -47,7 +51,8 @@ int64_t event_time(RecordingId recording);
 int64_t host_sync(uint32_t host_group);
 
 // --- definitions. `packed` is the msgpack map of docs/protocol.md with its own id.
-uint32_t next_definition_id(std::string_view table);  // dense from 1, per table: "kernel", "comm", "collective", "host_group"
+uint32_t next_definition_id(
+    std::string_view table);  // dense from 1, per table: "kernel", "comm", "collective", "host_group"
 void define(const std::string& packed);
 
 // Small NCCL values. `on_data` is called on the reader thread for each DATA frame (payload after the frame header).
@@ -65,4 +70,4 @@ void farewell(std::function<void(std::function<void(std::string_view key, std::s
 // An unsupported function: names itself and its library, then fail().
 extern "C" [[noreturn]] void phantora_unsupported(const char* library, const char* function);
 
-}  // namespace phantora
+}  // namespace phantora PHANTORA_EXPORT

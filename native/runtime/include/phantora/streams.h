@@ -6,7 +6,8 @@
 #include "phantora/export.h"
 #include "phantora/recorder.h"
 
-namespace phantora::streams PHANTORA_EXPORT {
+namespace phantora {
+namespace streams PHANTORA_EXPORT {
 
 using Handle = void*;  // cudaStream_t, CUstream; null is the legacy default stream of the current device
 
@@ -26,8 +27,8 @@ bool destroy(Handle handle);  // false if there is no such stream
 // The stream behind a handle; nothing if there is none.
 std::optional<Info> find(Handle handle);
 
-// Like find(), for issuing work: first orders the stream behind the legacy default stream, or that one behind the blocking
-// streams, as CUDA does. Every launch, copy, collective and event record goes through here.
+// Like find(), for issuing work: first orders the stream behind the legacy default stream, or that one behind the
+// blocking streams, as CUDA does. Every launch, copy, collective and event record goes through here.
 std::optional<StreamId> enter(Handle handle);
 
 // enter() for callers that have no error to return: an unknown handle ends the process with a message.
@@ -36,4 +37,5 @@ StreamId enter_or_fail(Handle handle, const char* function);
 // Makes `stream` wait for all that `before` has been given so far, in the simulation and for values.
 void order(StreamId before, StreamId stream);
 
-}  // namespace phantora::streams
+}  // namespace streams PHANTORA_EXPORT
+}  // namespace phantora

@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "phantora/export.h"
 #include "phantora/recorder.h"
 
-namespace phantora::values PHANTORA_EXPORT {
+namespace phantora {
+namespace values PHANTORA_EXPORT {
 
 // known: computed or copied from known bytes. tainted: bytes are present and benign (zeros, or computed from benign zeros),
 // reading them counts as an unknown read. unknown: read as zeros, never stored.
@@ -28,8 +30,18 @@ void for_each_stretch(const void* p, size_t bytes, const std::function<void(size
 // Makes [p, p+bytes) readable: unknown parts become stored zeros, tainted. For CPU computation on small tensors.
 void make_readable(void* p, size_t bytes);
 
+// A task must not throw, and must not drain.
 using Task = std::function<void()>;
 void submit(StreamId stream, Task task);
+// Both for callers that would rather not make a Task: under a Lock, work for an idle stream may be done at once.
+class Lock {
+ public:
+  Lock();
+  ~Lock();
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+};
+bool idle(StreamId stream);
 // A pending task: `complete` is called (any thread) when its bytes have come; then `apply` runs in stream order.
 struct Exchange {
   virtual ~Exchange() = default;
@@ -48,11 +60,28 @@ void drain_all();
 
 // The copy and set behind cudaMemcpy*/cudaMemset*, in stream order, with states; host pointers are always known.
 // Over config().value_copy_limit_bytes nothing is copied: a device destination becomes unknown, a host destination zeros.
+// Device memory set to zero is known to be zero whatever its size. The open op's `carried` is counted up.
+// Plain host memory is read at once, as cudaMemcpyAsync does; pinned and registered memory when its turn comes.
 void copy(StreamId stream, void* dst, const void* src, size_t bytes);
 void set(StreamId stream, void* dst, int byte, size_t bytes);
+
+// While one is alive, copies and sets of this thread leave device memory alone: the op that holds will say itself what its
+// outputs are.
+class Hold {
+ public:
+  Hold();
+  ~Hold();
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+};
 
 // A host read of bytes that nothing computed: counted by op and call site; the same site again and again without end is an
 // error that says so (fail()).
 void count_unknown_read(const char* op, size_t bytes);
+// The script got on (an optimizer step ended, a known value was read): what it reads is no endless loop.
+void note_progress();
+// Who can tell where the calling thread's script is ("train.py:12"); called without the lock.
+void set_call_site(std::string (*where)());
 
-}  // namespace phantora::values
+}  // namespace values
+}  // namespace phantora

@@ -1,0 +1,42 @@
+#include "phantora/capi.h"
+
+#include "phantora/config.h"
+#include "phantora/counters.h"
+#include "phantora/device.h"
+#include "phantora/launch.h"
+#include "phantora/recorder.h"
+#include "phantora/streams.h"
+
+using namespace phantora;
+
+namespace {
+
+// A record of the current device's default stream carries the device.
+StreamId device_stream() { return streams::find(nullptr)->id; }
+
+}  // namespace
+
+extern "C" {
+
+int phantora_active(void) { return recorder::active(); }
+int64_t phantora_now_ns(void) { return recorder::now_ns(); }
+int64_t phantora_epoch_ns(void) { return config().epoch_ns; }
+void phantora_advance_ns(int64_t ns) { recorder::advance(ns); }
+void phantora_sleep_ns(int64_t ns) { recorder::sleep(ns); }
+
+void phantora_push_op(PhantoraOpScope* scope) { push_op(reinterpret_cast<OpScope*>(scope)); }
+void phantora_pop_op(PhantoraOpScope* scope) { pop_op(reinterpret_cast<OpScope*>(scope)); }
+
+void phantora_mark_step(void* stream, int what) {
+  StreamId id = streams::enter_or_fail(stream, "phantora_mark_step");
+  recorder::record(wire::RecordKind::mark, id, static_cast<uint64_t>(what));
+}
+
+void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes) {
+  recorder::record(wire::RecordKind::memory, device_stream(), allocated_bytes, reserved_bytes);
+}
+
+int phantora_counter(const char* name, uint64_t* value) { return counters::read(name, value); }
+void phantora_flush(void) { recorder::flush(); }
+
+}  // extern "C"

@@ -1,0 +1,75 @@
+#include "phantora/events.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "phantora/values.h"
+
+namespace phantora::events {
+
+namespace {
+
+class Table {
+ public:
+  Handle create(int device, bool timing) {
+    auto event = std::make_unique<Info>(Info{0, timing, device});
+    std::lock_guard lock(mutex_);
+    Handle handle = event.get();
+    events_[handle] = std::move(event);
+    return handle;
+  }
+
+  bool destroy(Handle handle) {
+    RecordingId recording;
+    {
+      std::lock_guard lock(mutex_);
+      auto found = events_.find(handle);
+      if (found == events_.end()) return false;
+      recording = found->second->recording;
+      events_.erase(found);
+    }
+    recorder::forget(recording);
+    return true;
+  }
+
+  std::optional<Info> find(Handle handle) {
+    std::lock_guard lock(mutex_);
+    auto found = events_.find(handle);
+    return found == events_.end() ? std::nullopt : std::optional(*found->second);
+  }
+
+  bool record(Handle handle, StreamId stream) {
+    RecordingId recording = recorder::next_recording();
+    RecordingId previous;
+    {
+      std::lock_guard lock(mutex_);
+      auto found = events_.find(handle);
+      if (found == events_.end()) return false;
+      previous = std::exchange(found->second->recording, recording);
+    }
+    recorder::record(wire::RecordKind::event_record, stream, recording);
+    values::record(stream, recording);
+    recorder::forget(previous);
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Handle, std::unique_ptr<Info>> events_;
+};
+
+Table& table() {
+  static Table* events = new Table;  // never destroyed: used by exit handlers
+  return *events;
+}
+
+}  // namespace
+
+Handle create(int device, bool timing) { return table().create(device, timing); }
+bool destroy(Handle handle) { return table().destroy(handle); }
+std::optional<Info> find(Handle handle) { return table().find(handle); }
+bool record(Handle handle, StreamId stream) { return table().record(handle, stream); }
+
+}  // namespace phantora::events

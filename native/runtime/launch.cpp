@@ -1,0 +1,161 @@
+#include "phantora/launch.h"
+
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "phantora/config.h"
+#include "phantora/counters.h"
+
+namespace phantora {
+
+namespace {
+
+thread_local OpScope* innermost_op = nullptr;
+
+// FNV-1a over the fields of a signature; 64 bits are enough for the few thousand signatures of a job.
+class Hash {
+ public:
+  template <typename Number>
+  Hash& number(Number value) {
+    return bytes(&value, sizeof value);
+  }
+  Hash& text(std::string_view value) { return number(value.size()).bytes(value.data(), value.size()); }
+  uint64_t value() const { return value_; }
+
+ private:
+  Hash& bytes(const void* data, size_t size) {
+    const auto* p = static_cast<const unsigned char*>(data);
+    for (size_t i = 0; i < size; ++i) value_ = (value_ ^ p[i]) * 0x100000001b3;
+    return *this;
+  }
+
+  uint64_t value_ = 0xcbf29ce484222325;
+};
+
+uint64_t hash_of(const OpScope* op, const Launch& launch) {
+  Hash hash;
+  hash.number(op ? op->hash : 0).text(launch.kernel);
+  for (int64_t size : launch.gemm) hash.number(size);
+  for (std::string_view type : launch.gemm_types) hash.text(type);
+  for (bool transposed : launch.gemm_trans) hash.number(transposed);
+  hash.text(launch.copy_kind ? launch.copy_kind : "").number(launch.copy_bytes).number(launch.host_func);
+  for (uint32_t size : launch.grid) hash.number(size);
+  for (uint32_t size : launch.block) hash.number(size);
+  return hash.value();
+}
+
+// The pairs of a signature's map that come from the launch.
+class LaunchPairs {
+ public:
+  explicit LaunchPairs(const Launch& launch) {
+    if (!launch.kernel.empty()) key("kernel").text(launch.kernel);
+    if (launch.gemm[3] != 0) add_gemm(launch);
+    if (launch.copy_kind) {
+      key("copy").array(2).text(launch.copy_kind).integer(static_cast<int64_t>(launch.copy_bytes));
+    }
+    if (launch.grid[0] != 0) {
+      add_dimensions("grid", launch.grid);
+      add_dimensions("block", launch.block);
+    }
+    if (launch.host_func) key("node").text("host_func");
+  }
+
+  uint32_t count() const { return count_; }
+  const std::string& packed() const { return pack_.str(); }
+
+ private:
+  wire::Pack& key(std::string_view name) {
+    ++count_;
+    return pack_.text(name);
+  }
+
+  void add_gemm(const Launch& launch) {
+    key("gemm").array(8);
+    for (int64_t size : launch.gemm) pack_.integer(size);
+    for (std::string_view type : launch.gemm_types) pack_.text(type);
+    for (bool transposed : launch.gemm_trans) pack_.boolean(transposed);
+  }
+
+  void add_dimensions(std::string_view name, const uint32_t (&sizes)[3]) {
+    key(name).array(3);
+    for (uint32_t size : sizes) pack_.integer(size);
+  }
+
+  wire::Pack pack_;
+  uint32_t count_ = 0;
+};
+
+// What describe() wrote for an op, kept so that an op's later launches can be defined without its inputs.
+struct OpDescription {
+  uint32_t pairs;
+  std::string packed;
+};
+
+class SignatureTable {
+ public:
+  uint32_t find_or_define(OpScope* op, const Launch& launch) {
+    uint64_t hash = hash_of(op, launch);
+    std::lock_guard lock(mutex_);
+    const OpDescription& description = describe(op);
+    auto [slot, is_new] = ids_.emplace(hash, 0);
+    if (is_new) slot->second = define(description, launch);
+    return slot->second;
+  }
+
+ private:
+  const OpDescription& describe(OpScope* op) {
+    static const OpDescription no_op = {1, wire::Pack().text("op").text("").str()};
+    if (!op || !op->describe) return no_op;
+    auto [slot, is_new] = descriptions_.try_emplace(op->hash);
+    if (is_new) {
+      wire::Pack pack;
+      op->describe(op, pack);
+      slot->second = {op->pairs, pack.str()};
+    }
+    return slot->second;
+  }
+
+  static uint32_t define(const OpDescription& description, const Launch& launch) {
+    uint32_t id = recorder::next_definition_id("kernel");
+    LaunchPairs pairs(launch);
+    wire::Pack pack;
+    pack.map(2 + description.pairs + pairs.count()).text("t").text("kernel").text("id").integer(id);
+    recorder::define(pack.raw(description.packed).raw(pairs.packed()).str());
+    counters::signatures.add();
+    return id;
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, uint32_t> ids_;
+  std::unordered_map<uint64_t, OpDescription> descriptions_;
+};
+
+SignatureTable& signatures() {
+  static SignatureTable* table = new SignatureTable;  // never destroyed: used by exit handlers
+  return *table;
+}
+
+}  // namespace
+
+void push_op(OpScope* scope) {
+  scope->outer = innermost_op;
+  innermost_op = scope;
+}
+
+void pop_op(OpScope* scope) { innermost_op = scope->outer; }
+
+OpScope* current_op() { return innermost_op; }
+
+void launch(StreamId stream, const Launch& launch) {
+  if (!recorder::active() || recorder::is_observer()) return;
+  OpScope* op = launch.host_func ? nullptr : innermost_op;
+  uint32_t number = op ? op->launches++ : 0;
+  uint32_t signature = signatures().find_or_define(op, launch);
+  if (op) op->stream = stream;
+  recorder::advance(config().launch_ns);
+  recorder::record(wire::RecordKind::kernel, stream, signature, number, number > 0 ? wire::later_launch : 0);
+  counters::launches.add();
+}
+
+}  // namespace phantora

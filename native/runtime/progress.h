@@ -1,0 +1,67 @@
+// What the rank knows for certain to be complete, without asking: all that lane 0 has waited for or was told about.
+//
+// Each stream counts what is issued on it. "Done up to n" means that its first n items are complete at lane 0's clock.
+// A recording stands for the items before it. If a stream is done up to n, so is everything that its first n items
+// waited for on other streams.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "phantora/recorder.h"
+
+namespace phantora {
+
+class Progress {
+ public:
+  void add_stream(StreamId stream, int device);
+
+  void issued(StreamId stream);
+  void recorded(StreamId stream, RecordingId recording, int64_t now_ns);
+  void waited(StreamId stream, RecordingId recording);
+  void forget(RecordingId recording);
+
+  // What a wait that begins now covers; done() when it has ended.
+  struct Point {
+    StreamId stream;
+    uint64_t items;
+  };
+  Point stream_point(StreamId stream);
+  std::optional<Point> recording_point(RecordingId recording) const;
+  std::vector<Point> device_points(int device) const;
+  void done(Point point);
+
+  void set_time(RecordingId recording, int64_t time_ns);
+
+  bool is_stream_done(StreamId stream) const;
+  bool is_recording_done(RecordingId recording, int64_t now_ns) const;
+  std::optional<int64_t> time(RecordingId recording) const;
+  int64_t issue_time(RecordingId recording) const;
+
+ private:
+  struct Wait {
+    uint64_t at;  // how many items the waiting stream had
+    Point on;
+  };
+  struct Stream {
+    int device = 0;
+    uint64_t issued = 0;
+    uint64_t done = 0;
+    std::deque<Wait> waits;
+  };
+  struct Recording {
+    Point point;
+    int64_t issue_ns;
+    std::optional<int64_t> time_ns;
+  };
+
+  Stream& at(StreamId stream);
+  const Stream* find(StreamId stream) const;
+
+  std::vector<Stream> streams_;
+  std::unordered_map<RecordingId, Recording> recordings_;
+};
+
+}  // namespace phantora

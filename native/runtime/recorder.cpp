@@ -1,0 +1,590 @@
+#include "phantora/recorder.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "phantora/config.h"
+#include "phantora/counters.h"
+#include "phantora/environment.h"
+#include "recorder_core.h"
+
+namespace phantora {
+
+namespace {
+
+using wire::RecordKind;
+using wire::Target;
+
+constexpr auto flush_interval = std::chrono::milliseconds(1);
+constexpr size_t flush_bytes = 64 << 10;  // a fuller outbox is sent at once
+constexpr int64_t unreported_limit_ns =
+    100'000;  // a clock that is further ahead of its last record is reported by itself
+constexpr int spinning_after = 3;
+
+int64_t clock_ns(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+
+bool is_rank_process() {
+  if (!std::getenv(environment::run_dir) || !std::getenv(environment::rank)) return false;
+  const char* owner = std::getenv(environment::rank_pid);
+  return !owner || std::to_string(getpid()) == owner;
+}
+
+// Command line of this process, as a list of arguments.
+std::vector<std::string> arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> out;
+  for (std::string argument; std::getline(file, argument, '\0');) out.push_back(argument);
+  return out;
+}
+
+}  // namespace
+
+// --- life of the recorder
+
+Recorder& Recorder::instance() {
+  static Recorder* recorder = new Recorder;  // never destroyed: threads and exit handlers use it to the end
+  return *recorder;
+}
+
+Recorder::Recorder() : inert_(!is_rank_process()), inert_real_ns_(clock_ns(CLOCK_MONOTONIC)) {
+  main_lane_.open = true;
+  open_lanes_.push_back(&main_lane_);
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+void Recorder::before_fork() { instance().mutex_.lock(); }
+void Recorder::after_fork_in_parent() { instance().mutex_.unlock(); }
+
+void Recorder::after_fork_in_child() {
+  instance().become_inert();
+  instance().mutex_.unlock();
+}
+
+void Recorder::become_inert() {
+  if (!inert_) inert_virtual_ns_ = main_lane_.now_ns();
+  inert_ = true;
+  inert_real_ns_ = clock_ns(CLOCK_MONOTONIC);
+}
+
+bool Recorder::active() const { return !inert_; }
+
+// Connects at the first record, so that processes that never use the GPU never speak.
+void Recorder::connect(Lock& lock) {
+  if (sink_) return;
+  if (config().null_sink) {
+    sink_ = open_null_sink(listener());
+  } else {
+    sink_ = open_socket_sink(config().run_dir + "/sim.sock", listener());
+  }
+  setenv(environment::rank_pid, std::to_string(getpid()).c_str(), 1);
+  say_hello();
+  std::thread([this] { run_flusher(); }).detach();
+  std::atexit([] { instance().say_goodbye(); });
+  flush(lock);
+}
+
+Listener Recorder::listener() {
+  return {
+      .reply = [this](uint64_t request, int64_t value, bool speculated) { on_reply(request, value, speculated); },
+      .correction = [this](uint64_t request, int64_t value) { on_correction(request, value); },
+      .data =
+          [this](std::string_view payload) {
+            std::function<void(std::string_view)> handler;
+            {
+              Lock lock(mutex_);
+              handler = data_handler_;
+            }
+            if (!handler) fail("NCCL data came for a rank that uses no NCCL", "report this as an error of phantora");
+            handler(payload);
+          },
+  };
+}
+
+void Recorder::say_hello() {
+  std::vector<std::string> argv = arguments();
+  wire::Pack pack;
+  pack.map(5).text("protocol").integer(1).text("role").text("rank").text("rank").integer(config().rank);
+  pack.text("pid").integer(getpid()).text("argv").array(static_cast<uint32_t>(argv.size()));
+  for (const std::string& argument : argv) pack.text(argument);
+  outbox_.add(wire::FrameType::hello, pack.str());
+}
+
+void Recorder::say_goodbye() {
+  if (inert_) return;
+  std::string pairs;
+  uint32_t count = 0;
+  auto add = [&](std::string_view key, std::string_view packed) {
+    pairs += wire::Pack().text(key).raw(packed).str();
+    ++count;
+  };
+  for (const auto& contribute : farewells_) contribute(add);
+  Lock lock(mutex_);
+  outbox_.add(wire::FrameType::bye, wire::Pack().map(count).raw(pairs).str());
+  sink_->close();
+  flush(lock);
+  become_inert();  // what static destructors do on the GPU no longer matters, and must not wait
+}
+
+// --- sending
+
+void Recorder::flush(Lock& lock) {
+  lock.unlock();
+  {
+    std::lock_guard sending(send_mutex_);
+    lock.lock();
+    std::string frames = outbox_.take();
+    lock.unlock();
+    if (!frames.empty()) sink_->send(frames);
+  }
+  lock.lock();
+}
+
+void Recorder::flush() {
+  Lock lock(mutex_);
+  if (!inert_ && sink_) flush(lock);
+}
+
+void Recorder::run_flusher() {
+  pthread_setname_np(pthread_self(), "phantora_flush");
+  this_thread().role = Role::observer;
+  Lock lock(mutex_);
+  for (;;) {
+    flusher_wake_.wait(lock, [this] { return flush_wanted_; });
+    lock.unlock();
+    std::this_thread::sleep_for(flush_interval);
+    lock.lock();
+    flush_wanted_ = false;
+    report_clocks();
+    flush(lock);
+  }
+}
+
+// A lane that computes, and issues nothing, must not hold the simulation back.
+void Recorder::report_clocks() {
+  for (Lane* lane : open_lanes_) {
+    if (!lane->blocked && lane->delta_ns > lane->reported_ns) append(*lane, RecordKind::clock, 0, 0, 0, 0);
+  }
+}
+
+void Recorder::wake_flusher_if_behind(const Lane& lane) {
+  if (flush_wanted_ || !sink_ || !lane.open || lane.delta_ns - lane.reported_ns < unreported_limit_ns) return;
+  flush_wanted_ = true;
+  flusher_wake_.notify_one();
+}
+
+// --- lanes
+
+Lane& Recorder::lane_of(ThreadState& thread) {
+  if (thread.role != Role::side) return main_lane_;
+  if (!thread.own) {
+    thread.own = std::make_unique<Lane>();
+    thread.own->base_ns = main_lane_.now_ns();
+  }
+  return *thread.own;
+}
+
+// The lane, ready for a record of the calling thread.
+Lane& Recorder::open_lane(Lock& lock, ThreadState& thread) {
+  connect(lock);
+  Lane& lane = lane_of(thread);
+  lane_free_.wait(lock, [&] { return !lane.blocked; });
+  settle(thread, lane);
+  if (!lane.open) begin_side_lane(lane);
+  return lane;
+}
+
+// A side thread's lane is open from a record to the end of its next wait: while the thread waits for work it must not
+// hold the simulation back. It begins on lane 0, at that lane's time.
+void Recorder::begin_side_lane(Lane& lane) {
+  lane.id = take_lane_id();
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  outbox_.add(wire::FrameType::define,
+              wire::Pack().map(3).text("t").text("lane").text("id").integer(lane.id).text("name").text(name).str());
+  int64_t now_ns = std::max(lane.now_ns(), main_lane_.now_ns());
+  if (main_lane_.blocking_request != 0) {
+    // In the order of records this comes after lane 0's wait: the new lane begins when that ends, whenever it will be.
+    outbox_.add({RecordKind::lane_begin, 0, main_lane_.id, 0, 0, lane.id, 0});
+    now_ns = main_lane_.now_ns();
+  } else {
+    append(main_lane_, RecordKind::lane_begin, 0, lane.id, 0, 0);
+  }
+  lane.base_ns = main_lane_.now_ns();
+  lane.base_request = main_lane_.blocking_request;
+  lane.delta_ns = now_ns - lane.base_ns;
+  lane.reported_ns = 0;
+  lane.open = true;
+  open_lanes_.push_back(&lane);
+}
+
+// Ids come round again after 65,535 lanes; those still open are skipped.
+uint16_t Recorder::take_lane_id() {
+  auto taken = [this](uint16_t id) {
+    return std::any_of(open_lanes_.begin(), open_lanes_.end(), [id](const Lane* lane) { return lane->id == id; });
+  };
+  do {
+    ++last_lane_id_;
+  } while (taken(last_lane_id_));
+  return last_lane_id_;
+}
+
+void Recorder::close_lane(Lane& lane) {
+  append(lane, RecordKind::lane_end, 0, 0, 0, 0);
+  std::erase(open_lanes_, &lane);
+  lane.open = false;
+}
+
+void Recorder::end_lane(Lane& lane) {
+  Lock lock(mutex_);
+  if (!inert_ && lane.open) close_lane(lane);
+}
+
+// HostPolicy::measured: the CPU time that the thread has used since its last call belongs to its lane.
+void Recorder::settle(ThreadState& thread, Lane& lane) {
+  if (config().host_policy != HostPolicy::measured || thread.role == Role::observer) return;
+  int64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (thread.cpu_mark_ns != 0) lane.delta_ns += cpu_ns - thread.cpu_mark_ns;
+  thread.cpu_mark_ns = cpu_ns;
+}
+
+int64_t Recorder::now_ns() {
+  ThreadState& thread = this_thread();
+  Lock lock(mutex_);
+  if (inert_) return inert_virtual_ns_ + clock_ns(CLOCK_MONOTONIC) - inert_real_ns_;
+  Lane& lane = lane_of(thread);
+  settle(thread, lane);
+  if (thread.role == Role::observer) return lane.now_ns();
+  lane.shown_ns = std::max(lane.shown_ns, lane.now_ns());
+  return lane.shown_ns;
+}
+
+void Recorder::advance(int64_t ns) {
+  if (inert_ || config().host_policy != HostPolicy::modelled) return;
+  ThreadState& thread = this_thread();
+  if (thread.role == Role::observer) return;
+  Lock lock(mutex_);
+  Lane& lane = lane_of(thread);
+  lane.delta_ns += ns;
+  lane.asked = 0;
+  wake_flusher_if_behind(lane);
+}
+
+void Recorder::charge_call() {
+  if (inert_ || config().host_policy != HostPolicy::modelled) return;
+  ThreadState& thread = this_thread();
+  if (thread.role == Role::observer) return;
+  Lock lock(mutex_);
+  lane_of(thread).delta_ns += config().call_ns;
+}
+
+void Recorder::sleep(int64_t ns) {
+  if (inert_ || ns <= 0) return;
+  ThreadState& thread = this_thread();
+  if (thread.role == Role::observer) return;
+  Lock lock(mutex_);
+  Lane& lane = lane_of(thread);
+  lane.delta_ns += ns;
+  wake_flusher_if_behind(lane);
+}
+
+// --- records
+
+void Recorder::append(Lane& lane, RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {
+  lane.reported_ns = lane.delta_ns;
+  outbox_.add({kind, flags, lane.id, stream, static_cast<uint64_t>(lane.delta_ns), a, b});
+  counters::records.add();
+  if (!flush_wanted_) {
+    flush_wanted_ = true;
+    flusher_wake_.notify_one();
+  }
+}
+
+void Recorder::note(const Lane& lane, RecordKind kind, StreamId stream, uint64_t a) {
+  switch (kind) {
+    case RecordKind::kernel:
+    case RecordKind::collective:
+      return progress_.issued(stream);
+    case RecordKind::event_record:
+      return progress_.recorded(stream, a, lane.now_ns());
+    case RecordKind::stream_wait:
+      return progress_.waited(stream, a);
+    default:
+      return;
+  }
+}
+
+void Recorder::record(RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {
+  if (inert_) return;
+  ThreadState& thread = this_thread();
+  if (thread.role == Role::observer) return;
+  Lock lock(mutex_);
+  Lane& lane = open_lane(lock, thread);
+  lane.asked = 0;
+  append(lane, kind, stream, a, b, flags);
+  note(lane, kind, stream, a);
+  if (outbox_.size() > flush_bytes) flush(lock);
+}
+
+void Recorder::define(std::string_view packed) {
+  if (inert_) return;
+  Lock lock(mutex_);
+  connect(lock);
+  outbox_.add(wire::FrameType::define, packed);
+}
+
+void Recorder::define_stream(StreamId stream, int device, int priority) {
+  if (inert_) return;
+  wire::Pack pack;
+  pack.map(4).text("t").text("stream").text("id").integer(stream);
+  pack.text("device").integer(device).text("priority").integer(priority);
+  Lock lock(mutex_);
+  connect(lock);
+  progress_.add_stream(stream, device);
+  outbox_.add(wire::FrameType::define, pack.str());
+}
+
+RecordingId Recorder::next_recording() {
+  Lock lock(mutex_);
+  return ++last_recording_;
+}
+
+void Recorder::forget(RecordingId recording) {
+  if (inert_ || recording == 0) return;
+  record(RecordKind::event_forget, 0, recording, 0, 0);
+  Lock lock(mutex_);
+  progress_.forget(recording);
+}
+
+uint32_t Recorder::next_definition_id(std::string_view table) {
+  Lock lock(mutex_);
+  auto found = definition_ids_.find(table);
+  if (found == definition_ids_.end()) found = definition_ids_.emplace(table, 0).first;
+  return ++found->second;
+}
+
+// --- requests
+
+std::vector<Progress::Point> Recorder::points(Target target, StreamId stream, RecordingId recording) {
+  switch (target) {
+    case Target::stream:
+      return {progress_.stream_point(stream)};
+    case Target::device:
+      return progress_.device_points(static_cast<int>(stream));
+    case Target::recording:
+      break;
+  }
+  auto point = progress_.recording_point(recording);
+  return point ? std::vector{*point} : std::vector<Progress::Point>{};
+}
+
+bool Recorder::is_done(const Lane& lane, Target target, StreamId stream, RecordingId recording) const {
+  if (target == Target::recording) return progress_.is_recording_done(recording, lane.now_ns());
+  return progress_.is_stream_done(stream);
+}
+
+// Sends the record and waits for its reply; a blocking record moves the lane.
+int64_t Recorder::ask(Lock& lock, ThreadState& thread, RecordKind kind, Target target, StreamId stream, uint64_t a) {
+  Lane& lane = open_lane(lock, thread);
+  uint64_t request = ++last_request_;
+  counters::requests.add();
+  append(lane, kind, stream, a, request, static_cast<uint8_t>(target));
+  RecordingId recording = target == Target::recording ? a : 0;
+  bool covers_work = kind == RecordKind::sync || kind == RecordKind::query;
+  pending_[request] = {&lane, kind, covers_work ? points(target, stream, recording) : std::vector<Progress::Point>{},
+                       recording};
+  bool blocking = kind == RecordKind::sync || kind == RecordKind::host_sync;
+  lane.blocked = true;
+  lane.blocking_request = blocking ? request : 0;
+  Question question{request, kind, lane.now_ns(), progress_.issue_time(recording)};
+
+  lock.unlock();
+  {
+    std::lock_guard sending(send_mutex_);
+    lock.lock();
+    std::string frames = outbox_.take();
+    lock.unlock();
+    sink_->ask(frames, question);
+  }
+  lock.lock();
+  replied_.wait(lock, [&] { return pending_.at(request).answered; });
+  int64_t value = pending_.at(request).value;
+  pending_.erase(request);
+
+  if (config().host_policy == HostPolicy::measured) thread.cpu_mark_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  lane.blocked = false;
+  lane_free_.notify_all();
+  if (blocking && lane.id != 0) close_lane(lane);
+  if (blocking && config().host_policy == HostPolicy::modelled) lane.delta_ns += config().sync_ns;
+  return value;
+}
+
+// Applied here, not by the thread that waits, so that a correction cannot overtake its reply.
+void Recorder::on_reply(uint64_t request, int64_t value, bool speculated) {
+  Lock lock(mutex_);
+  auto found = pending_.find(request);
+  if (found == pending_.end() || found->second.answered) {
+    fail("the simulator answered request " + std::to_string(request) + ", which is not open",
+         "report this as an error of phantora");
+  }
+  Pending& pending = found->second;
+  pending.answered = true;
+  pending.value = value;
+  bool on_main = pending.lane == &main_lane_;
+  if (pending.lane->blocking_request == request) {
+    pending.lane->base_request = request;
+    pending.lane->blocking_request = 0;
+    pending.lane->delta_ns = pending.lane->reported_ns = 0;
+    rebase(request, value);
+  }
+  // Only what lane 0 has seen complete is complete at lane 0's clock.
+  bool complete = pending.kind == RecordKind::sync || (pending.kind == RecordKind::query && value != 0 && !speculated);
+  if (on_main && complete) {
+    for (Progress::Point point : pending.covers) progress_.done(point);
+  }
+  if (pending.kind == RecordKind::event_time && !speculated) progress_.set_time(pending.recording, value);
+  replied_.notify_all();
+}
+
+void Recorder::on_correction(uint64_t request, int64_t value) {
+  Lock lock(mutex_);
+  counters::corrections.add();
+  rebase(request, value);
+}
+
+// Lanes whose time counts from the end of that request: the one that asked, and those begun while it waited.
+void Recorder::rebase(uint64_t request, int64_t value) {
+  for (Lane* lane : open_lanes_) {
+    if (lane->base_request == request) lane->base_ns = value;
+  }
+}
+
+int64_t Recorder::sync(Target target, StreamId stream, RecordingId recording) {
+  ThreadState& thread = this_thread();
+  if (inert_ || thread.role == Role::observer) return now_ns();
+  Lock lock(mutex_);
+  int64_t end = ask(lock, thread, RecordKind::sync, target, stream, recording);
+  lane_of(thread).asked = 0;
+  return end;
+}
+
+bool Recorder::is_spinning(Lane& lane, Target target, StreamId stream, RecordingId recording) {
+  uint64_t question = target == Target::recording ? recording << 1 : uint64_t{stream} << 1 | 1;
+  question += 1;  // 0 is no question
+  lane.asked_times = lane.asked == question ? lane.asked_times + 1 : 1;
+  lane.asked = question;
+  return lane.asked_times >= spinning_after;
+}
+
+bool Recorder::query(Target target, StreamId stream, RecordingId recording) {
+  ThreadState& thread = this_thread();
+  if (inert_) return true;
+  Lock lock(mutex_);
+  Lane& lane = lane_of(thread);
+  bool knows = thread.role != Role::side;  // what lane 0 knows holds at lane 0's clock
+  if (knows && is_done(lane, target, stream, recording)) {
+    counters::local_answers.add();
+    return true;
+  }
+  if (thread.role == Role::observer) return false;
+  if (is_spinning(lane, target, stream, recording)) {
+    counters::spins.add();
+    ask(lock, thread, RecordKind::sync, target, stream, recording);
+    lane.asked = 0;
+    return true;
+  }
+  return ask(lock, thread, RecordKind::query, target, stream, recording) != 0;
+}
+
+int64_t Recorder::event_time(RecordingId recording) {
+  ThreadState& thread = this_thread();
+  if (inert_) return 0;
+  Lock lock(mutex_);
+  if (auto known = progress_.time(recording)) return *known;
+  if (thread.role == Role::observer) return progress_.issue_time(recording);
+  return ask(lock, thread, RecordKind::event_time, Target::recording, 0, recording);
+}
+
+int64_t Recorder::host_sync(uint32_t host_group) {
+  ThreadState& thread = this_thread();
+  if (inert_ || thread.role == Role::observer) return now_ns();
+  Lock lock(mutex_);
+  return ask(lock, thread, RecordKind::host_sync, Target::stream, 0, host_group);
+}
+
+// --- data and farewell
+
+void Recorder::send_data(std::string_view payload) {
+  if (inert_) return;
+  Lock lock(mutex_);
+  connect(lock);
+  outbox_.add(wire::FrameType::data, payload);
+  if (this_thread().role != Role::observer) return flush(lock);
+  // The thread that reads from the simulator must not wait for it to read from us.
+  flush_wanted_ = true;
+  flusher_wake_.notify_one();
+}
+
+void Recorder::on_data(std::function<void(std::string_view)> handler) {
+  Lock lock(mutex_);
+  data_handler_ = std::move(handler);
+}
+
+void Recorder::farewell(std::function<void(std::function<void(std::string_view, std::string_view)>)> contribute) {
+  Lock lock(mutex_);
+  farewells_.push_back(std::move(contribute));
+}
+
+// --- the public face
+
+namespace recorder {
+
+bool active() { return Recorder::instance().active(); }
+int64_t now_ns() { return Recorder::instance().now_ns(); }
+void advance(int64_t ns) { Recorder::instance().advance(ns); }
+void charge_call() { Recorder::instance().charge_call(); }
+void sleep(int64_t ns) { Recorder::instance().sleep(ns); }
+bool is_observer() { return this_thread().role == Role::observer; }
+void become_observer() { this_thread().role = Role::observer; }
+
+void record(wire::RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {
+  Recorder::instance().record(kind, stream, a, b, flags);
+}
+
+RecordingId next_recording() { return Recorder::instance().next_recording(); }
+void forget(RecordingId recording) { Recorder::instance().forget(recording); }
+void define_stream(StreamId stream, int device, int priority) {
+  Recorder::instance().define_stream(stream, device, priority);
+}
+void flush() { Recorder::instance().flush(); }
+
+int64_t sync_stream(StreamId stream) { return Recorder::instance().sync(Target::stream, stream, 0); }
+int64_t sync_recording(RecordingId recording) { return Recorder::instance().sync(Target::recording, 0, recording); }
+int64_t sync_device(int device) { return Recorder::instance().sync(Target::device, static_cast<StreamId>(device), 0); }
+bool query_stream(StreamId stream) { return Recorder::instance().query(Target::stream, stream, 0); }
+bool query_recording(RecordingId recording) { return Recorder::instance().query(Target::recording, 0, recording); }
+int64_t event_time(RecordingId recording) { return Recorder::instance().event_time(recording); }
+int64_t host_sync(uint32_t host_group) { return Recorder::instance().host_sync(host_group); }
+
+uint32_t next_definition_id(std::string_view table) { return Recorder::instance().next_definition_id(table); }
+void define(const std::string& packed) { Recorder::instance().define(packed); }
+void send_data(std::string_view payload) { Recorder::instance().send_data(payload); }
+void on_data(std::function<void(std::string_view)> handler) { Recorder::instance().on_data(std::move(handler)); }
+void farewell(std::function<void(std::function<void(std::string_view, std::string_view)>)> contribute) {
+  Recorder::instance().farewell(std::move(contribute));
+}
+
+}  // namespace recorder
+
+}  // namespace phantora
