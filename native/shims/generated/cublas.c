@@ -10,25 +10,20 @@ UNSUPPORTED(cublasAsumEx_64)
 UNSUPPORTED(cublasAxpyEx)
 UNSUPPORTED(cublasAxpyEx_64)
 UNSUPPORTED(cublasCaxpy)
-UNSUPPORTED(cublasCaxpy_v2)
 UNSUPPORTED(cublasCaxpy_v2_64)
 UNSUPPORTED(cublasCcopy)
-UNSUPPORTED(cublasCcopy_v2)
 UNSUPPORTED(cublasCcopy_v2_64)
 UNSUPPORTED(cublasCdgmm)
 UNSUPPORTED(cublasCdgmm_64)
 UNSUPPORTED(cublasCdotc)
-UNSUPPORTED(cublasCdotc_v2)
 UNSUPPORTED(cublasCdotc_v2_64)
 UNSUPPORTED(cublasCdotu)
-UNSUPPORTED(cublasCdotu_v2)
 UNSUPPORTED(cublasCdotu_v2_64)
 UNSUPPORTED(cublasCgbmv)
 UNSUPPORTED(cublasCgbmv_v2)
 UNSUPPORTED(cublasCgbmv_v2_64)
 UNSUPPORTED(cublasCgeam)
 UNSUPPORTED(cublasCgeam_64)
-UNSUPPORTED(cublasCgelsBatched)
 UNSUPPORTED(cublasCgemm)
 UNSUPPORTED(cublasCgemm3m)
 UNSUPPORTED(cublasCgemm3mBatched)
@@ -38,55 +33,40 @@ UNSUPPORTED(cublasCgemm3mEx_64)
 UNSUPPORTED(cublasCgemm3mStridedBatched)
 UNSUPPORTED(cublasCgemm3mStridedBatched_64)
 UNSUPPORTED(cublasCgemm3m_64)
-UNSUPPORTED(cublasCgemmBatched)
 UNSUPPORTED(cublasCgemmBatched_64)
 UNSUPPORTED(cublasCgemmEx)
 UNSUPPORTED(cublasCgemmEx_64)
-UNSUPPORTED(cublasCgemmStridedBatched)
 UNSUPPORTED(cublasCgemmStridedBatched_64)
-UNSUPPORTED(cublasCgemm_v2)
 UNSUPPORTED(cublasCgemm_v2_64)
 UNSUPPORTED(cublasCgemv)
 UNSUPPORTED(cublasCgemvBatched)
 UNSUPPORTED(cublasCgemvBatched_64)
 UNSUPPORTED(cublasCgemvStridedBatched)
 UNSUPPORTED(cublasCgemvStridedBatched_64)
-UNSUPPORTED(cublasCgemv_v2)
 UNSUPPORTED(cublasCgemv_v2_64)
-UNSUPPORTED(cublasCgeqrfBatched)
 UNSUPPORTED(cublasCgerc)
-UNSUPPORTED(cublasCgerc_v2)
 UNSUPPORTED(cublasCgerc_v2_64)
 UNSUPPORTED(cublasCgeru)
-UNSUPPORTED(cublasCgeru_v2)
 UNSUPPORTED(cublasCgeru_v2_64)
-UNSUPPORTED(cublasCgetrfBatched)
 UNSUPPORTED(cublasCgetriBatched)
-UNSUPPORTED(cublasCgetrsBatched)
 UNSUPPORTED(cublasChbmv)
 UNSUPPORTED(cublasChbmv_v2)
 UNSUPPORTED(cublasChbmv_v2_64)
 UNSUPPORTED(cublasChemm)
-UNSUPPORTED(cublasChemm_v2)
 UNSUPPORTED(cublasChemm_v2_64)
 UNSUPPORTED(cublasChemv)
-UNSUPPORTED(cublasChemv_v2)
 UNSUPPORTED(cublasChemv_v2_64)
 UNSUPPORTED(cublasCher)
 UNSUPPORTED(cublasCher2)
-UNSUPPORTED(cublasCher2_v2)
 UNSUPPORTED(cublasCher2_v2_64)
 UNSUPPORTED(cublasCher2k)
-UNSUPPORTED(cublasCher2k_v2)
 UNSUPPORTED(cublasCher2k_v2_64)
-UNSUPPORTED(cublasCher_v2)
 UNSUPPORTED(cublasCher_v2_64)
 UNSUPPORTED(cublasCherk)
 UNSUPPORTED(cublasCherk3mEx)
 UNSUPPORTED(cublasCherk3mEx_64)
 UNSUPPORTED(cublasCherkEx)
 UNSUPPORTED(cublasCherkEx_64)
-UNSUPPORTED(cublasCherk_v2)
 UNSUPPORTED(cublasCherk_v2_64)
 UNSUPPORTED(cublasCherkx)
 UNSUPPORTED(cublasCherkx_64)
@@ -102,42 +82,30 @@ UNSUPPORTED(cublasChpr_v2_64)
 UNSUPPORTED(cublasCmatinvBatched)
 UNSUPPORTED(cublasCopyEx)
 UNSUPPORTED(cublasCopyEx_64)
-UNSUPPORTED(cublasCreate_v2)
 UNSUPPORTED(cublasCrot)
-UNSUPPORTED(cublasCrot_v2)
 UNSUPPORTED(cublasCrot_v2_64)
 UNSUPPORTED(cublasCrotg)
 UNSUPPORTED(cublasCrotg_v2)
 UNSUPPORTED(cublasCscal)
-UNSUPPORTED(cublasCscal_v2)
 UNSUPPORTED(cublasCscal_v2_64)
 UNSUPPORTED(cublasCsrot)
-UNSUPPORTED(cublasCsrot_v2)
 UNSUPPORTED(cublasCsrot_v2_64)
 UNSUPPORTED(cublasCsscal)
-UNSUPPORTED(cublasCsscal_v2)
 UNSUPPORTED(cublasCsscal_v2_64)
 UNSUPPORTED(cublasCswap)
-UNSUPPORTED(cublasCswap_v2)
 UNSUPPORTED(cublasCswap_v2_64)
 UNSUPPORTED(cublasCsymm)
-UNSUPPORTED(cublasCsymm_v2)
 UNSUPPORTED(cublasCsymm_v2_64)
-UNSUPPORTED(cublasCsymv_v2)
 UNSUPPORTED(cublasCsymv_v2_64)
-UNSUPPORTED(cublasCsyr2_v2)
 UNSUPPORTED(cublasCsyr2_v2_64)
 UNSUPPORTED(cublasCsyr2k)
-UNSUPPORTED(cublasCsyr2k_v2)
 UNSUPPORTED(cublasCsyr2k_v2_64)
-UNSUPPORTED(cublasCsyr_v2)
 UNSUPPORTED(cublasCsyr_v2_64)
 UNSUPPORTED(cublasCsyrk)
 UNSUPPORTED(cublasCsyrk3mEx)
 UNSUPPORTED(cublasCsyrk3mEx_64)
 UNSUPPORTED(cublasCsyrkEx)
 UNSUPPORTED(cublasCsyrkEx_64)
-UNSUPPORTED(cublasCsyrk_v2)
 UNSUPPORTED(cublasCsyrk_v2_64)
 UNSUPPORTED(cublasCsyrkx)
 UNSUPPORTED(cublasCsyrkx_64)
@@ -155,79 +123,56 @@ UNSUPPORTED(cublasCtpsv_v2)
 UNSUPPORTED(cublasCtpsv_v2_64)
 UNSUPPORTED(cublasCtpttr)
 UNSUPPORTED(cublasCtrmm)
-UNSUPPORTED(cublasCtrmm_v2)
 UNSUPPORTED(cublasCtrmm_v2_64)
 UNSUPPORTED(cublasCtrmv)
-UNSUPPORTED(cublasCtrmv_v2)
 UNSUPPORTED(cublasCtrmv_v2_64)
 UNSUPPORTED(cublasCtrsm)
-UNSUPPORTED(cublasCtrsmBatched)
 UNSUPPORTED(cublasCtrsmBatched_64)
-UNSUPPORTED(cublasCtrsm_v2)
 UNSUPPORTED(cublasCtrsm_v2_64)
 UNSUPPORTED(cublasCtrsv)
-UNSUPPORTED(cublasCtrsv_v2)
 UNSUPPORTED(cublasCtrsv_v2_64)
 UNSUPPORTED(cublasCtrttp)
 UNSUPPORTED(cublasDasum)
-UNSUPPORTED(cublasDasum_v2)
 UNSUPPORTED(cublasDasum_v2_64)
 UNSUPPORTED(cublasDaxpy)
-UNSUPPORTED(cublasDaxpy_v2)
 UNSUPPORTED(cublasDaxpy_v2_64)
 UNSUPPORTED(cublasDcopy)
-UNSUPPORTED(cublasDcopy_v2)
 UNSUPPORTED(cublasDcopy_v2_64)
 UNSUPPORTED(cublasDdgmm)
 UNSUPPORTED(cublasDdgmm_64)
 UNSUPPORTED(cublasDdot)
-UNSUPPORTED(cublasDdot_v2)
 UNSUPPORTED(cublasDdot_v2_64)
-UNSUPPORTED(cublasDestroy_v2)
 UNSUPPORTED(cublasDgbmv)
 UNSUPPORTED(cublasDgbmv_v2)
 UNSUPPORTED(cublasDgbmv_v2_64)
 UNSUPPORTED(cublasDgeam)
 UNSUPPORTED(cublasDgeam_64)
-UNSUPPORTED(cublasDgelsBatched)
 UNSUPPORTED(cublasDgemm)
-UNSUPPORTED(cublasDgemmBatched)
 UNSUPPORTED(cublasDgemmBatched_64)
 UNSUPPORTED(cublasDgemmGroupedBatched)
 UNSUPPORTED(cublasDgemmGroupedBatched_64)
-UNSUPPORTED(cublasDgemmStridedBatched)
 UNSUPPORTED(cublasDgemmStridedBatched_64)
-UNSUPPORTED(cublasDgemm_v2)
 UNSUPPORTED(cublasDgemm_v2_64)
 UNSUPPORTED(cublasDgemv)
 UNSUPPORTED(cublasDgemvBatched)
 UNSUPPORTED(cublasDgemvBatched_64)
 UNSUPPORTED(cublasDgemvStridedBatched)
 UNSUPPORTED(cublasDgemvStridedBatched_64)
-UNSUPPORTED(cublasDgemv_v2)
 UNSUPPORTED(cublasDgemv_v2_64)
-UNSUPPORTED(cublasDgeqrfBatched)
 UNSUPPORTED(cublasDger)
-UNSUPPORTED(cublasDger_v2)
 UNSUPPORTED(cublasDger_v2_64)
-UNSUPPORTED(cublasDgetrfBatched)
 UNSUPPORTED(cublasDgetriBatched)
-UNSUPPORTED(cublasDgetrsBatched)
 UNSUPPORTED(cublasDmatinvBatched)
 UNSUPPORTED(cublasDnrm2)
-UNSUPPORTED(cublasDnrm2_v2)
 UNSUPPORTED(cublasDnrm2_v2_64)
-UNSUPPORTED(cublasDotEx)
 UNSUPPORTED(cublasDotEx_64)
 UNSUPPORTED(cublasDotcEx)
 UNSUPPORTED(cublasDotcEx_64)
 UNSUPPORTED(cublasDrot)
-UNSUPPORTED(cublasDrot_v2)
 UNSUPPORTED(cublasDrot_v2_64)
 UNSUPPORTED(cublasDrotg)
 UNSUPPORTED(cublasDrotg_v2)
 UNSUPPORTED(cublasDrotm)
-UNSUPPORTED(cublasDrotm_v2)
 UNSUPPORTED(cublasDrotm_v2_64)
 UNSUPPORTED(cublasDrotmg)
 UNSUPPORTED(cublasDrotmg_v2)
@@ -235,7 +180,6 @@ UNSUPPORTED(cublasDsbmv)
 UNSUPPORTED(cublasDsbmv_v2)
 UNSUPPORTED(cublasDsbmv_v2_64)
 UNSUPPORTED(cublasDscal)
-UNSUPPORTED(cublasDscal_v2)
 UNSUPPORTED(cublasDscal_v2_64)
 UNSUPPORTED(cublasDspmv)
 UNSUPPORTED(cublasDspmv_v2)
@@ -247,25 +191,18 @@ UNSUPPORTED(cublasDspr2_v2_64)
 UNSUPPORTED(cublasDspr_v2)
 UNSUPPORTED(cublasDspr_v2_64)
 UNSUPPORTED(cublasDswap)
-UNSUPPORTED(cublasDswap_v2)
 UNSUPPORTED(cublasDswap_v2_64)
 UNSUPPORTED(cublasDsymm)
-UNSUPPORTED(cublasDsymm_v2)
 UNSUPPORTED(cublasDsymm_v2_64)
 UNSUPPORTED(cublasDsymv)
-UNSUPPORTED(cublasDsymv_v2)
 UNSUPPORTED(cublasDsymv_v2_64)
 UNSUPPORTED(cublasDsyr)
 UNSUPPORTED(cublasDsyr2)
-UNSUPPORTED(cublasDsyr2_v2)
 UNSUPPORTED(cublasDsyr2_v2_64)
 UNSUPPORTED(cublasDsyr2k)
-UNSUPPORTED(cublasDsyr2k_v2)
 UNSUPPORTED(cublasDsyr2k_v2_64)
-UNSUPPORTED(cublasDsyr_v2)
 UNSUPPORTED(cublasDsyr_v2_64)
 UNSUPPORTED(cublasDsyrk)
-UNSUPPORTED(cublasDsyrk_v2)
 UNSUPPORTED(cublasDsyrk_v2_64)
 UNSUPPORTED(cublasDsyrkx)
 UNSUPPORTED(cublasDsyrkx_64)
@@ -283,36 +220,22 @@ UNSUPPORTED(cublasDtpsv_v2)
 UNSUPPORTED(cublasDtpsv_v2_64)
 UNSUPPORTED(cublasDtpttr)
 UNSUPPORTED(cublasDtrmm)
-UNSUPPORTED(cublasDtrmm_v2)
 UNSUPPORTED(cublasDtrmm_v2_64)
 UNSUPPORTED(cublasDtrmv)
-UNSUPPORTED(cublasDtrmv_v2)
 UNSUPPORTED(cublasDtrmv_v2_64)
 UNSUPPORTED(cublasDtrsm)
-UNSUPPORTED(cublasDtrsmBatched)
 UNSUPPORTED(cublasDtrsmBatched_64)
-UNSUPPORTED(cublasDtrsm_v2)
 UNSUPPORTED(cublasDtrsm_v2_64)
 UNSUPPORTED(cublasDtrsv)
-UNSUPPORTED(cublasDtrsv_v2)
 UNSUPPORTED(cublasDtrsv_v2_64)
 UNSUPPORTED(cublasDtrttp)
 UNSUPPORTED(cublasDzasum)
-UNSUPPORTED(cublasDzasum_v2)
 UNSUPPORTED(cublasDzasum_v2_64)
 UNSUPPORTED(cublasDznrm2)
-UNSUPPORTED(cublasDznrm2_v2)
 UNSUPPORTED(cublasDznrm2_v2_64)
 UNSUPPORTED(cublasFree)
-UNSUPPORTED(cublasGemmBatchedEx)
-UNSUPPORTED(cublasGemmBatchedEx_64)
-UNSUPPORTED(cublasGemmEx)
-UNSUPPORTED(cublasGemmEx_64)
 UNSUPPORTED(cublasGemmGroupedBatchedEx)
 UNSUPPORTED(cublasGemmGroupedBatchedEx_64)
-UNSUPPORTED(cublasGemmStridedBatchedEx)
-UNSUPPORTED(cublasGemmStridedBatchedEx_64)
-UNSUPPORTED(cublasGetAtomicsMode)
 UNSUPPORTED(cublasGetCudartVersion)
 UNSUPPORTED(cublasGetEmulationSpecialValuesSupport)
 UNSUPPORTED(cublasGetEmulationStrategy)
@@ -322,23 +245,13 @@ UNSUPPORTED(cublasGetFixedPointEmulationMantissaBitOffset)
 UNSUPPORTED(cublasGetFixedPointEmulationMantissaControl)
 UNSUPPORTED(cublasGetFixedPointEmulationMaxMantissaBitCount)
 UNSUPPORTED(cublasGetLoggerCallback)
-UNSUPPORTED(cublasGetMathMode)
 UNSUPPORTED(cublasGetMatrix)
-UNSUPPORTED(cublasGetMatrixAsync)
 UNSUPPORTED(cublasGetMatrixAsync_64)
 UNSUPPORTED(cublasGetMatrix_64)
-UNSUPPORTED(cublasGetPointerMode_v2)
-UNSUPPORTED(cublasGetProperty)
-UNSUPPORTED(cublasGetSmCountTarget)
-UNSUPPORTED(cublasGetStatusName)
-UNSUPPORTED(cublasGetStatusString)
-UNSUPPORTED(cublasGetStream_v2)
 UNSUPPORTED(cublasGetVector)
-UNSUPPORTED(cublasGetVectorAsync)
 UNSUPPORTED(cublasGetVectorAsync_64)
 UNSUPPORTED(cublasGetVector_64)
 UNSUPPORTED(cublasGetVersion)
-UNSUPPORTED(cublasGetVersion_v2)
 UNSUPPORTED(cublasHSHgemvBatched)
 UNSUPPORTED(cublasHSHgemvBatched_64)
 UNSUPPORTED(cublasHSHgemvStridedBatched)
@@ -347,10 +260,7 @@ UNSUPPORTED(cublasHSSgemvBatched)
 UNSUPPORTED(cublasHSSgemvBatched_64)
 UNSUPPORTED(cublasHSSgemvStridedBatched)
 UNSUPPORTED(cublasHSSgemvStridedBatched_64)
-UNSUPPORTED(cublasHgemm)
-UNSUPPORTED(cublasHgemmBatched)
 UNSUPPORTED(cublasHgemmBatched_64)
-UNSUPPORTED(cublasHgemmStridedBatched)
 UNSUPPORTED(cublasHgemmStridedBatched_64)
 UNSUPPORTED(cublasHgemm_64)
 UNSUPPORTED(cublasIamaxEx)
@@ -358,29 +268,21 @@ UNSUPPORTED(cublasIamaxEx_64)
 UNSUPPORTED(cublasIaminEx)
 UNSUPPORTED(cublasIaminEx_64)
 UNSUPPORTED(cublasIcamax)
-UNSUPPORTED(cublasIcamax_v2)
 UNSUPPORTED(cublasIcamax_v2_64)
 UNSUPPORTED(cublasIcamin)
-UNSUPPORTED(cublasIcamin_v2)
 UNSUPPORTED(cublasIcamin_v2_64)
 UNSUPPORTED(cublasIdamax)
-UNSUPPORTED(cublasIdamax_v2)
 UNSUPPORTED(cublasIdamax_v2_64)
 UNSUPPORTED(cublasIdamin)
-UNSUPPORTED(cublasIdamin_v2)
 UNSUPPORTED(cublasIdamin_v2_64)
 UNSUPPORTED(cublasInit)
 UNSUPPORTED(cublasIsamax)
-UNSUPPORTED(cublasIsamax_v2)
 UNSUPPORTED(cublasIsamax_v2_64)
 UNSUPPORTED(cublasIsamin)
-UNSUPPORTED(cublasIsamin_v2)
 UNSUPPORTED(cublasIsamin_v2_64)
 UNSUPPORTED(cublasIzamax)
-UNSUPPORTED(cublasIzamax_v2)
 UNSUPPORTED(cublasIzamax_v2_64)
 UNSUPPORTED(cublasIzamin)
-UNSUPPORTED(cublasIzamin_v2)
 UNSUPPORTED(cublasIzamin_v2_64)
 UNSUPPORTED(cublasLoggerConfigure)
 UNSUPPORTED(cublasNrm2Ex)
@@ -392,28 +294,21 @@ UNSUPPORTED(cublasRotmEx)
 UNSUPPORTED(cublasRotmEx_64)
 UNSUPPORTED(cublasRotmgEx)
 UNSUPPORTED(cublasSasum)
-UNSUPPORTED(cublasSasum_v2)
 UNSUPPORTED(cublasSasum_v2_64)
 UNSUPPORTED(cublasSaxpy)
-UNSUPPORTED(cublasSaxpy_v2)
 UNSUPPORTED(cublasSaxpy_v2_64)
 UNSUPPORTED(cublasScalEx)
 UNSUPPORTED(cublasScalEx_64)
 UNSUPPORTED(cublasScasum)
-UNSUPPORTED(cublasScasum_v2)
 UNSUPPORTED(cublasScasum_v2_64)
 UNSUPPORTED(cublasScnrm2)
-UNSUPPORTED(cublasScnrm2_v2)
 UNSUPPORTED(cublasScnrm2_v2_64)
 UNSUPPORTED(cublasScopy)
-UNSUPPORTED(cublasScopy_v2)
 UNSUPPORTED(cublasScopy_v2_64)
 UNSUPPORTED(cublasSdgmm)
 UNSUPPORTED(cublasSdgmm_64)
 UNSUPPORTED(cublasSdot)
-UNSUPPORTED(cublasSdot_v2)
 UNSUPPORTED(cublasSdot_v2_64)
-UNSUPPORTED(cublasSetAtomicsMode)
 UNSUPPORTED(cublasSetEmulationSpecialValuesSupport)
 UNSUPPORTED(cublasSetEmulationStrategy)
 UNSUPPORTED(cublasSetFixedPointEmulationMantissaBitCountPointer)
@@ -422,62 +317,42 @@ UNSUPPORTED(cublasSetFixedPointEmulationMantissaControl)
 UNSUPPORTED(cublasSetFixedPointEmulationMaxMantissaBitCount)
 UNSUPPORTED(cublasSetKernelStream)
 UNSUPPORTED(cublasSetLoggerCallback)
-UNSUPPORTED(cublasSetMathMode)
 UNSUPPORTED(cublasSetMatrix)
-UNSUPPORTED(cublasSetMatrixAsync)
 UNSUPPORTED(cublasSetMatrixAsync_64)
 UNSUPPORTED(cublasSetMatrix_64)
-UNSUPPORTED(cublasSetPointerMode_v2)
-UNSUPPORTED(cublasSetSmCountTarget)
-UNSUPPORTED(cublasSetStream_v2)
 UNSUPPORTED(cublasSetVector)
-UNSUPPORTED(cublasSetVectorAsync)
 UNSUPPORTED(cublasSetVectorAsync_64)
 UNSUPPORTED(cublasSetVector_64)
-UNSUPPORTED(cublasSetWorkspace_v2)
 UNSUPPORTED(cublasSgbmv)
 UNSUPPORTED(cublasSgbmv_v2)
 UNSUPPORTED(cublasSgbmv_v2_64)
 UNSUPPORTED(cublasSgeam)
 UNSUPPORTED(cublasSgeam_64)
-UNSUPPORTED(cublasSgelsBatched)
 UNSUPPORTED(cublasSgemm)
-UNSUPPORTED(cublasSgemmBatched)
 UNSUPPORTED(cublasSgemmBatched_64)
-UNSUPPORTED(cublasSgemmEx)
 UNSUPPORTED(cublasSgemmEx_64)
 UNSUPPORTED(cublasSgemmGroupedBatched)
 UNSUPPORTED(cublasSgemmGroupedBatched_64)
-UNSUPPORTED(cublasSgemmStridedBatched)
 UNSUPPORTED(cublasSgemmStridedBatched_64)
-UNSUPPORTED(cublasSgemm_v2)
 UNSUPPORTED(cublasSgemm_v2_64)
 UNSUPPORTED(cublasSgemv)
 UNSUPPORTED(cublasSgemvBatched)
 UNSUPPORTED(cublasSgemvBatched_64)
 UNSUPPORTED(cublasSgemvStridedBatched)
 UNSUPPORTED(cublasSgemvStridedBatched_64)
-UNSUPPORTED(cublasSgemv_v2)
 UNSUPPORTED(cublasSgemv_v2_64)
-UNSUPPORTED(cublasSgeqrfBatched)
 UNSUPPORTED(cublasSger)
-UNSUPPORTED(cublasSger_v2)
 UNSUPPORTED(cublasSger_v2_64)
-UNSUPPORTED(cublasSgetrfBatched)
 UNSUPPORTED(cublasSgetriBatched)
-UNSUPPORTED(cublasSgetrsBatched)
 UNSUPPORTED(cublasShutdown)
 UNSUPPORTED(cublasSmatinvBatched)
 UNSUPPORTED(cublasSnrm2)
-UNSUPPORTED(cublasSnrm2_v2)
 UNSUPPORTED(cublasSnrm2_v2_64)
 UNSUPPORTED(cublasSrot)
-UNSUPPORTED(cublasSrot_v2)
 UNSUPPORTED(cublasSrot_v2_64)
 UNSUPPORTED(cublasSrotg)
 UNSUPPORTED(cublasSrotg_v2)
 UNSUPPORTED(cublasSrotm)
-UNSUPPORTED(cublasSrotm_v2)
 UNSUPPORTED(cublasSrotm_v2_64)
 UNSUPPORTED(cublasSrotmg)
 UNSUPPORTED(cublasSrotmg_v2)
@@ -485,7 +360,6 @@ UNSUPPORTED(cublasSsbmv)
 UNSUPPORTED(cublasSsbmv_v2)
 UNSUPPORTED(cublasSsbmv_v2_64)
 UNSUPPORTED(cublasSscal)
-UNSUPPORTED(cublasSscal_v2)
 UNSUPPORTED(cublasSscal_v2_64)
 UNSUPPORTED(cublasSspmv)
 UNSUPPORTED(cublasSspmv_v2)
@@ -497,25 +371,18 @@ UNSUPPORTED(cublasSspr2_v2_64)
 UNSUPPORTED(cublasSspr_v2)
 UNSUPPORTED(cublasSspr_v2_64)
 UNSUPPORTED(cublasSswap)
-UNSUPPORTED(cublasSswap_v2)
 UNSUPPORTED(cublasSswap_v2_64)
 UNSUPPORTED(cublasSsymm)
-UNSUPPORTED(cublasSsymm_v2)
 UNSUPPORTED(cublasSsymm_v2_64)
 UNSUPPORTED(cublasSsymv)
-UNSUPPORTED(cublasSsymv_v2)
 UNSUPPORTED(cublasSsymv_v2_64)
 UNSUPPORTED(cublasSsyr)
 UNSUPPORTED(cublasSsyr2)
-UNSUPPORTED(cublasSsyr2_v2)
 UNSUPPORTED(cublasSsyr2_v2_64)
 UNSUPPORTED(cublasSsyr2k)
-UNSUPPORTED(cublasSsyr2k_v2)
 UNSUPPORTED(cublasSsyr2k_v2_64)
-UNSUPPORTED(cublasSsyr_v2)
 UNSUPPORTED(cublasSsyr_v2_64)
 UNSUPPORTED(cublasSsyrk)
-UNSUPPORTED(cublasSsyrk_v2)
 UNSUPPORTED(cublasSsyrk_v2_64)
 UNSUPPORTED(cublasSsyrkx)
 UNSUPPORTED(cublasSsyrkx_64)
@@ -533,18 +400,13 @@ UNSUPPORTED(cublasStpsv_v2)
 UNSUPPORTED(cublasStpsv_v2_64)
 UNSUPPORTED(cublasStpttr)
 UNSUPPORTED(cublasStrmm)
-UNSUPPORTED(cublasStrmm_v2)
 UNSUPPORTED(cublasStrmm_v2_64)
 UNSUPPORTED(cublasStrmv)
-UNSUPPORTED(cublasStrmv_v2)
 UNSUPPORTED(cublasStrmv_v2_64)
 UNSUPPORTED(cublasStrsm)
-UNSUPPORTED(cublasStrsmBatched)
 UNSUPPORTED(cublasStrsmBatched_64)
-UNSUPPORTED(cublasStrsm_v2)
 UNSUPPORTED(cublasStrsm_v2_64)
 UNSUPPORTED(cublasStrsv)
-UNSUPPORTED(cublasStrsv_v2)
 UNSUPPORTED(cublasStrsv_v2_64)
 UNSUPPORTED(cublasStrttp)
 UNSUPPORTED(cublasSwapEx)
@@ -611,77 +473,55 @@ UNSUPPORTED(cublasXtZsyrkx)
 UNSUPPORTED(cublasXtZtrmm)
 UNSUPPORTED(cublasXtZtrsm)
 UNSUPPORTED(cublasZaxpy)
-UNSUPPORTED(cublasZaxpy_v2)
 UNSUPPORTED(cublasZaxpy_v2_64)
 UNSUPPORTED(cublasZcopy)
-UNSUPPORTED(cublasZcopy_v2)
 UNSUPPORTED(cublasZcopy_v2_64)
 UNSUPPORTED(cublasZdgmm)
 UNSUPPORTED(cublasZdgmm_64)
 UNSUPPORTED(cublasZdotc)
-UNSUPPORTED(cublasZdotc_v2)
 UNSUPPORTED(cublasZdotc_v2_64)
 UNSUPPORTED(cublasZdotu)
-UNSUPPORTED(cublasZdotu_v2)
 UNSUPPORTED(cublasZdotu_v2_64)
 UNSUPPORTED(cublasZdrot)
-UNSUPPORTED(cublasZdrot_v2)
 UNSUPPORTED(cublasZdrot_v2_64)
 UNSUPPORTED(cublasZdscal)
-UNSUPPORTED(cublasZdscal_v2)
 UNSUPPORTED(cublasZdscal_v2_64)
 UNSUPPORTED(cublasZgbmv)
 UNSUPPORTED(cublasZgbmv_v2)
 UNSUPPORTED(cublasZgbmv_v2_64)
 UNSUPPORTED(cublasZgeam)
 UNSUPPORTED(cublasZgeam_64)
-UNSUPPORTED(cublasZgelsBatched)
 UNSUPPORTED(cublasZgemm)
 UNSUPPORTED(cublasZgemm3m)
 UNSUPPORTED(cublasZgemm3m_64)
-UNSUPPORTED(cublasZgemmBatched)
 UNSUPPORTED(cublasZgemmBatched_64)
-UNSUPPORTED(cublasZgemmStridedBatched)
 UNSUPPORTED(cublasZgemmStridedBatched_64)
-UNSUPPORTED(cublasZgemm_v2)
 UNSUPPORTED(cublasZgemm_v2_64)
 UNSUPPORTED(cublasZgemv)
 UNSUPPORTED(cublasZgemvBatched)
 UNSUPPORTED(cublasZgemvBatched_64)
 UNSUPPORTED(cublasZgemvStridedBatched)
 UNSUPPORTED(cublasZgemvStridedBatched_64)
-UNSUPPORTED(cublasZgemv_v2)
 UNSUPPORTED(cublasZgemv_v2_64)
-UNSUPPORTED(cublasZgeqrfBatched)
 UNSUPPORTED(cublasZgerc)
-UNSUPPORTED(cublasZgerc_v2)
 UNSUPPORTED(cublasZgerc_v2_64)
 UNSUPPORTED(cublasZgeru)
-UNSUPPORTED(cublasZgeru_v2)
 UNSUPPORTED(cublasZgeru_v2_64)
-UNSUPPORTED(cublasZgetrfBatched)
 UNSUPPORTED(cublasZgetriBatched)
-UNSUPPORTED(cublasZgetrsBatched)
 UNSUPPORTED(cublasZhbmv)
 UNSUPPORTED(cublasZhbmv_v2)
 UNSUPPORTED(cublasZhbmv_v2_64)
 UNSUPPORTED(cublasZhemm)
-UNSUPPORTED(cublasZhemm_v2)
 UNSUPPORTED(cublasZhemm_v2_64)
 UNSUPPORTED(cublasZhemv)
-UNSUPPORTED(cublasZhemv_v2)
 UNSUPPORTED(cublasZhemv_v2_64)
 UNSUPPORTED(cublasZher)
 UNSUPPORTED(cublasZher2)
-UNSUPPORTED(cublasZher2_v2)
 UNSUPPORTED(cublasZher2_v2_64)
 UNSUPPORTED(cublasZher2k)
-UNSUPPORTED(cublasZher2k_v2)
 UNSUPPORTED(cublasZher2k_v2_64)
-UNSUPPORTED(cublasZher_v2)
 UNSUPPORTED(cublasZher_v2_64)
 UNSUPPORTED(cublasZherk)
-UNSUPPORTED(cublasZherk_v2)
 UNSUPPORTED(cublasZherk_v2_64)
 UNSUPPORTED(cublasZherkx)
 UNSUPPORTED(cublasZherkx_64)
@@ -696,30 +536,21 @@ UNSUPPORTED(cublasZhpr_v2)
 UNSUPPORTED(cublasZhpr_v2_64)
 UNSUPPORTED(cublasZmatinvBatched)
 UNSUPPORTED(cublasZrot)
-UNSUPPORTED(cublasZrot_v2)
 UNSUPPORTED(cublasZrot_v2_64)
 UNSUPPORTED(cublasZrotg)
 UNSUPPORTED(cublasZrotg_v2)
 UNSUPPORTED(cublasZscal)
-UNSUPPORTED(cublasZscal_v2)
 UNSUPPORTED(cublasZscal_v2_64)
 UNSUPPORTED(cublasZswap)
-UNSUPPORTED(cublasZswap_v2)
 UNSUPPORTED(cublasZswap_v2_64)
 UNSUPPORTED(cublasZsymm)
-UNSUPPORTED(cublasZsymm_v2)
 UNSUPPORTED(cublasZsymm_v2_64)
-UNSUPPORTED(cublasZsymv_v2)
 UNSUPPORTED(cublasZsymv_v2_64)
-UNSUPPORTED(cublasZsyr2_v2)
 UNSUPPORTED(cublasZsyr2_v2_64)
 UNSUPPORTED(cublasZsyr2k)
-UNSUPPORTED(cublasZsyr2k_v2)
 UNSUPPORTED(cublasZsyr2k_v2_64)
-UNSUPPORTED(cublasZsyr_v2)
 UNSUPPORTED(cublasZsyr_v2_64)
 UNSUPPORTED(cublasZsyrk)
-UNSUPPORTED(cublasZsyrk_v2)
 UNSUPPORTED(cublasZsyrk_v2_64)
 UNSUPPORTED(cublasZsyrkx)
 UNSUPPORTED(cublasZsyrkx_64)
@@ -737,20 +568,190 @@ UNSUPPORTED(cublasZtpsv_v2)
 UNSUPPORTED(cublasZtpsv_v2_64)
 UNSUPPORTED(cublasZtpttr)
 UNSUPPORTED(cublasZtrmm)
-UNSUPPORTED(cublasZtrmm_v2)
 UNSUPPORTED(cublasZtrmm_v2_64)
 UNSUPPORTED(cublasZtrmv)
-UNSUPPORTED(cublasZtrmv_v2)
 UNSUPPORTED(cublasZtrmv_v2_64)
 UNSUPPORTED(cublasZtrsm)
-UNSUPPORTED(cublasZtrsmBatched)
 UNSUPPORTED(cublasZtrsmBatched_64)
-UNSUPPORTED(cublasZtrsm_v2)
 UNSUPPORTED(cublasZtrsm_v2_64)
 UNSUPPORTED(cublasZtrsv)
-UNSUPPORTED(cublasZtrsv_v2)
 UNSUPPORTED(cublasZtrsv_v2_64)
 UNSUPPORTED(cublasZtrttp)
+
+extern void cublasCaxpy_v2(void);
+extern void cublasCcopy_v2(void);
+extern void cublasCdotc_v2(void);
+extern void cublasCdotu_v2(void);
+extern void cublasCgelsBatched(void);
+extern void cublasCgemmBatched(void);
+extern void cublasCgemmStridedBatched(void);
+extern void cublasCgemm_v2(void);
+extern void cublasCgemv_v2(void);
+extern void cublasCgeqrfBatched(void);
+extern void cublasCgerc_v2(void);
+extern void cublasCgeru_v2(void);
+extern void cublasCgetrfBatched(void);
+extern void cublasCgetrsBatched(void);
+extern void cublasChemm_v2(void);
+extern void cublasChemv_v2(void);
+extern void cublasCher2_v2(void);
+extern void cublasCher2k_v2(void);
+extern void cublasCher_v2(void);
+extern void cublasCherk_v2(void);
+extern void cublasCreate_v2(void);
+extern void cublasCrot_v2(void);
+extern void cublasCscal_v2(void);
+extern void cublasCsrot_v2(void);
+extern void cublasCsscal_v2(void);
+extern void cublasCswap_v2(void);
+extern void cublasCsymm_v2(void);
+extern void cublasCsymv_v2(void);
+extern void cublasCsyr2_v2(void);
+extern void cublasCsyr2k_v2(void);
+extern void cublasCsyr_v2(void);
+extern void cublasCsyrk_v2(void);
+extern void cublasCtrmm_v2(void);
+extern void cublasCtrmv_v2(void);
+extern void cublasCtrsmBatched(void);
+extern void cublasCtrsm_v2(void);
+extern void cublasCtrsv_v2(void);
+extern void cublasDasum_v2(void);
+extern void cublasDaxpy_v2(void);
+extern void cublasDcopy_v2(void);
+extern void cublasDdot_v2(void);
+extern void cublasDestroy_v2(void);
+extern void cublasDgelsBatched(void);
+extern void cublasDgemmBatched(void);
+extern void cublasDgemmStridedBatched(void);
+extern void cublasDgemm_v2(void);
+extern void cublasDgemv_v2(void);
+extern void cublasDgeqrfBatched(void);
+extern void cublasDger_v2(void);
+extern void cublasDgetrfBatched(void);
+extern void cublasDgetrsBatched(void);
+extern void cublasDnrm2_v2(void);
+extern void cublasDotEx(void);
+extern void cublasDrot_v2(void);
+extern void cublasDrotm_v2(void);
+extern void cublasDscal_v2(void);
+extern void cublasDswap_v2(void);
+extern void cublasDsymm_v2(void);
+extern void cublasDsymv_v2(void);
+extern void cublasDsyr2_v2(void);
+extern void cublasDsyr2k_v2(void);
+extern void cublasDsyr_v2(void);
+extern void cublasDsyrk_v2(void);
+extern void cublasDtrmm_v2(void);
+extern void cublasDtrmv_v2(void);
+extern void cublasDtrsmBatched(void);
+extern void cublasDtrsm_v2(void);
+extern void cublasDtrsv_v2(void);
+extern void cublasDzasum_v2(void);
+extern void cublasDznrm2_v2(void);
+extern void cublasGemmBatchedEx(void);
+extern void cublasGemmBatchedEx_64(void);
+extern void cublasGemmEx(void);
+extern void cublasGemmEx_64(void);
+extern void cublasGemmStridedBatchedEx(void);
+extern void cublasGemmStridedBatchedEx_64(void);
+extern void cublasGetAtomicsMode(void);
+extern void cublasGetMathMode(void);
+extern void cublasGetMatrixAsync(void);
+extern void cublasGetPointerMode_v2(void);
+extern void cublasGetProperty(void);
+extern void cublasGetSmCountTarget(void);
+extern void cublasGetStatusName(void);
+extern void cublasGetStatusString(void);
+extern void cublasGetStream_v2(void);
+extern void cublasGetVectorAsync(void);
+extern void cublasGetVersion_v2(void);
+extern void cublasHgemm(void);
+extern void cublasHgemmBatched(void);
+extern void cublasHgemmStridedBatched(void);
+extern void cublasIcamax_v2(void);
+extern void cublasIcamin_v2(void);
+extern void cublasIdamax_v2(void);
+extern void cublasIdamin_v2(void);
+extern void cublasIsamax_v2(void);
+extern void cublasIsamin_v2(void);
+extern void cublasIzamax_v2(void);
+extern void cublasIzamin_v2(void);
+extern void cublasSasum_v2(void);
+extern void cublasSaxpy_v2(void);
+extern void cublasScasum_v2(void);
+extern void cublasScnrm2_v2(void);
+extern void cublasScopy_v2(void);
+extern void cublasSdot_v2(void);
+extern void cublasSetAtomicsMode(void);
+extern void cublasSetMathMode(void);
+extern void cublasSetMatrixAsync(void);
+extern void cublasSetPointerMode_v2(void);
+extern void cublasSetSmCountTarget(void);
+extern void cublasSetStream_v2(void);
+extern void cublasSetVectorAsync(void);
+extern void cublasSetWorkspace_v2(void);
+extern void cublasSgelsBatched(void);
+extern void cublasSgemmBatched(void);
+extern void cublasSgemmEx(void);
+extern void cublasSgemmStridedBatched(void);
+extern void cublasSgemm_v2(void);
+extern void cublasSgemv_v2(void);
+extern void cublasSgeqrfBatched(void);
+extern void cublasSger_v2(void);
+extern void cublasSgetrfBatched(void);
+extern void cublasSgetrsBatched(void);
+extern void cublasSnrm2_v2(void);
+extern void cublasSrot_v2(void);
+extern void cublasSrotm_v2(void);
+extern void cublasSscal_v2(void);
+extern void cublasSswap_v2(void);
+extern void cublasSsymm_v2(void);
+extern void cublasSsymv_v2(void);
+extern void cublasSsyr2_v2(void);
+extern void cublasSsyr2k_v2(void);
+extern void cublasSsyr_v2(void);
+extern void cublasSsyrk_v2(void);
+extern void cublasStrmm_v2(void);
+extern void cublasStrmv_v2(void);
+extern void cublasStrsmBatched(void);
+extern void cublasStrsm_v2(void);
+extern void cublasStrsv_v2(void);
+extern void cublasZaxpy_v2(void);
+extern void cublasZcopy_v2(void);
+extern void cublasZdotc_v2(void);
+extern void cublasZdotu_v2(void);
+extern void cublasZdrot_v2(void);
+extern void cublasZdscal_v2(void);
+extern void cublasZgelsBatched(void);
+extern void cublasZgemmBatched(void);
+extern void cublasZgemmStridedBatched(void);
+extern void cublasZgemm_v2(void);
+extern void cublasZgemv_v2(void);
+extern void cublasZgeqrfBatched(void);
+extern void cublasZgerc_v2(void);
+extern void cublasZgeru_v2(void);
+extern void cublasZgetrfBatched(void);
+extern void cublasZgetrsBatched(void);
+extern void cublasZhemm_v2(void);
+extern void cublasZhemv_v2(void);
+extern void cublasZher2_v2(void);
+extern void cublasZher2k_v2(void);
+extern void cublasZher_v2(void);
+extern void cublasZherk_v2(void);
+extern void cublasZrot_v2(void);
+extern void cublasZscal_v2(void);
+extern void cublasZswap_v2(void);
+extern void cublasZsymm_v2(void);
+extern void cublasZsymv_v2(void);
+extern void cublasZsyr2_v2(void);
+extern void cublasZsyr2k_v2(void);
+extern void cublasZsyr_v2(void);
+extern void cublasZsyrk_v2(void);
+extern void cublasZtrmm_v2(void);
+extern void cublasZtrmv_v2(void);
+extern void cublasZtrsmBatched(void);
+extern void cublasZtrsm_v2(void);
+extern void cublasZtrsv_v2(void);
 
 const struct phantora_function phantora_functions[] = {
     {"cublasAlloc", (void*)&cublasAlloc, phantora_function_unsupported},
@@ -759,25 +760,25 @@ const struct phantora_function phantora_functions[] = {
     {"cublasAxpyEx", (void*)&cublasAxpyEx, phantora_function_unsupported},
     {"cublasAxpyEx_64", (void*)&cublasAxpyEx_64, phantora_function_unsupported},
     {"cublasCaxpy", (void*)&cublasCaxpy, phantora_function_unsupported},
-    {"cublasCaxpy_v2", (void*)&cublasCaxpy_v2, phantora_function_unsupported},
+    {"cublasCaxpy_v2", (void*)&cublasCaxpy_v2, phantora_function_emulated},
     {"cublasCaxpy_v2_64", (void*)&cublasCaxpy_v2_64, phantora_function_unsupported},
     {"cublasCcopy", (void*)&cublasCcopy, phantora_function_unsupported},
-    {"cublasCcopy_v2", (void*)&cublasCcopy_v2, phantora_function_unsupported},
+    {"cublasCcopy_v2", (void*)&cublasCcopy_v2, phantora_function_emulated},
     {"cublasCcopy_v2_64", (void*)&cublasCcopy_v2_64, phantora_function_unsupported},
     {"cublasCdgmm", (void*)&cublasCdgmm, phantora_function_unsupported},
     {"cublasCdgmm_64", (void*)&cublasCdgmm_64, phantora_function_unsupported},
     {"cublasCdotc", (void*)&cublasCdotc, phantora_function_unsupported},
-    {"cublasCdotc_v2", (void*)&cublasCdotc_v2, phantora_function_unsupported},
+    {"cublasCdotc_v2", (void*)&cublasCdotc_v2, phantora_function_emulated},
     {"cublasCdotc_v2_64", (void*)&cublasCdotc_v2_64, phantora_function_unsupported},
     {"cublasCdotu", (void*)&cublasCdotu, phantora_function_unsupported},
-    {"cublasCdotu_v2", (void*)&cublasCdotu_v2, phantora_function_unsupported},
+    {"cublasCdotu_v2", (void*)&cublasCdotu_v2, phantora_function_emulated},
     {"cublasCdotu_v2_64", (void*)&cublasCdotu_v2_64, phantora_function_unsupported},
     {"cublasCgbmv", (void*)&cublasCgbmv, phantora_function_unsupported},
     {"cublasCgbmv_v2", (void*)&cublasCgbmv_v2, phantora_function_unsupported},
     {"cublasCgbmv_v2_64", (void*)&cublasCgbmv_v2_64, phantora_function_unsupported},
     {"cublasCgeam", (void*)&cublasCgeam, phantora_function_unsupported},
     {"cublasCgeam_64", (void*)&cublasCgeam_64, phantora_function_unsupported},
-    {"cublasCgelsBatched", (void*)&cublasCgelsBatched, phantora_function_unsupported},
+    {"cublasCgelsBatched", (void*)&cublasCgelsBatched, phantora_function_emulated},
     {"cublasCgemm", (void*)&cublasCgemm, phantora_function_unsupported},
     {"cublasCgemm3m", (void*)&cublasCgemm3m, phantora_function_unsupported},
     {"cublasCgemm3mBatched", (void*)&cublasCgemm3mBatched, phantora_function_unsupported},
@@ -787,55 +788,55 @@ const struct phantora_function phantora_functions[] = {
     {"cublasCgemm3mStridedBatched", (void*)&cublasCgemm3mStridedBatched, phantora_function_unsupported},
     {"cublasCgemm3mStridedBatched_64", (void*)&cublasCgemm3mStridedBatched_64, phantora_function_unsupported},
     {"cublasCgemm3m_64", (void*)&cublasCgemm3m_64, phantora_function_unsupported},
-    {"cublasCgemmBatched", (void*)&cublasCgemmBatched, phantora_function_unsupported},
+    {"cublasCgemmBatched", (void*)&cublasCgemmBatched, phantora_function_emulated},
     {"cublasCgemmBatched_64", (void*)&cublasCgemmBatched_64, phantora_function_unsupported},
     {"cublasCgemmEx", (void*)&cublasCgemmEx, phantora_function_unsupported},
     {"cublasCgemmEx_64", (void*)&cublasCgemmEx_64, phantora_function_unsupported},
-    {"cublasCgemmStridedBatched", (void*)&cublasCgemmStridedBatched, phantora_function_unsupported},
+    {"cublasCgemmStridedBatched", (void*)&cublasCgemmStridedBatched, phantora_function_emulated},
     {"cublasCgemmStridedBatched_64", (void*)&cublasCgemmStridedBatched_64, phantora_function_unsupported},
-    {"cublasCgemm_v2", (void*)&cublasCgemm_v2, phantora_function_unsupported},
+    {"cublasCgemm_v2", (void*)&cublasCgemm_v2, phantora_function_emulated},
     {"cublasCgemm_v2_64", (void*)&cublasCgemm_v2_64, phantora_function_unsupported},
     {"cublasCgemv", (void*)&cublasCgemv, phantora_function_unsupported},
     {"cublasCgemvBatched", (void*)&cublasCgemvBatched, phantora_function_unsupported},
     {"cublasCgemvBatched_64", (void*)&cublasCgemvBatched_64, phantora_function_unsupported},
     {"cublasCgemvStridedBatched", (void*)&cublasCgemvStridedBatched, phantora_function_unsupported},
     {"cublasCgemvStridedBatched_64", (void*)&cublasCgemvStridedBatched_64, phantora_function_unsupported},
-    {"cublasCgemv_v2", (void*)&cublasCgemv_v2, phantora_function_unsupported},
+    {"cublasCgemv_v2", (void*)&cublasCgemv_v2, phantora_function_emulated},
     {"cublasCgemv_v2_64", (void*)&cublasCgemv_v2_64, phantora_function_unsupported},
-    {"cublasCgeqrfBatched", (void*)&cublasCgeqrfBatched, phantora_function_unsupported},
+    {"cublasCgeqrfBatched", (void*)&cublasCgeqrfBatched, phantora_function_emulated},
     {"cublasCgerc", (void*)&cublasCgerc, phantora_function_unsupported},
-    {"cublasCgerc_v2", (void*)&cublasCgerc_v2, phantora_function_unsupported},
+    {"cublasCgerc_v2", (void*)&cublasCgerc_v2, phantora_function_emulated},
     {"cublasCgerc_v2_64", (void*)&cublasCgerc_v2_64, phantora_function_unsupported},
     {"cublasCgeru", (void*)&cublasCgeru, phantora_function_unsupported},
-    {"cublasCgeru_v2", (void*)&cublasCgeru_v2, phantora_function_unsupported},
+    {"cublasCgeru_v2", (void*)&cublasCgeru_v2, phantora_function_emulated},
     {"cublasCgeru_v2_64", (void*)&cublasCgeru_v2_64, phantora_function_unsupported},
-    {"cublasCgetrfBatched", (void*)&cublasCgetrfBatched, phantora_function_unsupported},
+    {"cublasCgetrfBatched", (void*)&cublasCgetrfBatched, phantora_function_emulated},
     {"cublasCgetriBatched", (void*)&cublasCgetriBatched, phantora_function_unsupported},
-    {"cublasCgetrsBatched", (void*)&cublasCgetrsBatched, phantora_function_unsupported},
+    {"cublasCgetrsBatched", (void*)&cublasCgetrsBatched, phantora_function_emulated},
     {"cublasChbmv", (void*)&cublasChbmv, phantora_function_unsupported},
     {"cublasChbmv_v2", (void*)&cublasChbmv_v2, phantora_function_unsupported},
     {"cublasChbmv_v2_64", (void*)&cublasChbmv_v2_64, phantora_function_unsupported},
     {"cublasChemm", (void*)&cublasChemm, phantora_function_unsupported},
-    {"cublasChemm_v2", (void*)&cublasChemm_v2, phantora_function_unsupported},
+    {"cublasChemm_v2", (void*)&cublasChemm_v2, phantora_function_emulated},
     {"cublasChemm_v2_64", (void*)&cublasChemm_v2_64, phantora_function_unsupported},
     {"cublasChemv", (void*)&cublasChemv, phantora_function_unsupported},
-    {"cublasChemv_v2", (void*)&cublasChemv_v2, phantora_function_unsupported},
+    {"cublasChemv_v2", (void*)&cublasChemv_v2, phantora_function_emulated},
     {"cublasChemv_v2_64", (void*)&cublasChemv_v2_64, phantora_function_unsupported},
     {"cublasCher", (void*)&cublasCher, phantora_function_unsupported},
     {"cublasCher2", (void*)&cublasCher2, phantora_function_unsupported},
-    {"cublasCher2_v2", (void*)&cublasCher2_v2, phantora_function_unsupported},
+    {"cublasCher2_v2", (void*)&cublasCher2_v2, phantora_function_emulated},
     {"cublasCher2_v2_64", (void*)&cublasCher2_v2_64, phantora_function_unsupported},
     {"cublasCher2k", (void*)&cublasCher2k, phantora_function_unsupported},
-    {"cublasCher2k_v2", (void*)&cublasCher2k_v2, phantora_function_unsupported},
+    {"cublasCher2k_v2", (void*)&cublasCher2k_v2, phantora_function_emulated},
     {"cublasCher2k_v2_64", (void*)&cublasCher2k_v2_64, phantora_function_unsupported},
-    {"cublasCher_v2", (void*)&cublasCher_v2, phantora_function_unsupported},
+    {"cublasCher_v2", (void*)&cublasCher_v2, phantora_function_emulated},
     {"cublasCher_v2_64", (void*)&cublasCher_v2_64, phantora_function_unsupported},
     {"cublasCherk", (void*)&cublasCherk, phantora_function_unsupported},
     {"cublasCherk3mEx", (void*)&cublasCherk3mEx, phantora_function_unsupported},
     {"cublasCherk3mEx_64", (void*)&cublasCherk3mEx_64, phantora_function_unsupported},
     {"cublasCherkEx", (void*)&cublasCherkEx, phantora_function_unsupported},
     {"cublasCherkEx_64", (void*)&cublasCherkEx_64, phantora_function_unsupported},
-    {"cublasCherk_v2", (void*)&cublasCherk_v2, phantora_function_unsupported},
+    {"cublasCherk_v2", (void*)&cublasCherk_v2, phantora_function_emulated},
     {"cublasCherk_v2_64", (void*)&cublasCherk_v2_64, phantora_function_unsupported},
     {"cublasCherkx", (void*)&cublasCherkx, phantora_function_unsupported},
     {"cublasCherkx_64", (void*)&cublasCherkx_64, phantora_function_unsupported},
@@ -851,42 +852,42 @@ const struct phantora_function phantora_functions[] = {
     {"cublasCmatinvBatched", (void*)&cublasCmatinvBatched, phantora_function_unsupported},
     {"cublasCopyEx", (void*)&cublasCopyEx, phantora_function_unsupported},
     {"cublasCopyEx_64", (void*)&cublasCopyEx_64, phantora_function_unsupported},
-    {"cublasCreate_v2", (void*)&cublasCreate_v2, phantora_function_unsupported},
+    {"cublasCreate_v2", (void*)&cublasCreate_v2, phantora_function_emulated},
     {"cublasCrot", (void*)&cublasCrot, phantora_function_unsupported},
-    {"cublasCrot_v2", (void*)&cublasCrot_v2, phantora_function_unsupported},
+    {"cublasCrot_v2", (void*)&cublasCrot_v2, phantora_function_emulated},
     {"cublasCrot_v2_64", (void*)&cublasCrot_v2_64, phantora_function_unsupported},
     {"cublasCrotg", (void*)&cublasCrotg, phantora_function_unsupported},
     {"cublasCrotg_v2", (void*)&cublasCrotg_v2, phantora_function_unsupported},
     {"cublasCscal", (void*)&cublasCscal, phantora_function_unsupported},
-    {"cublasCscal_v2", (void*)&cublasCscal_v2, phantora_function_unsupported},
+    {"cublasCscal_v2", (void*)&cublasCscal_v2, phantora_function_emulated},
     {"cublasCscal_v2_64", (void*)&cublasCscal_v2_64, phantora_function_unsupported},
     {"cublasCsrot", (void*)&cublasCsrot, phantora_function_unsupported},
-    {"cublasCsrot_v2", (void*)&cublasCsrot_v2, phantora_function_unsupported},
+    {"cublasCsrot_v2", (void*)&cublasCsrot_v2, phantora_function_emulated},
     {"cublasCsrot_v2_64", (void*)&cublasCsrot_v2_64, phantora_function_unsupported},
     {"cublasCsscal", (void*)&cublasCsscal, phantora_function_unsupported},
-    {"cublasCsscal_v2", (void*)&cublasCsscal_v2, phantora_function_unsupported},
+    {"cublasCsscal_v2", (void*)&cublasCsscal_v2, phantora_function_emulated},
     {"cublasCsscal_v2_64", (void*)&cublasCsscal_v2_64, phantora_function_unsupported},
     {"cublasCswap", (void*)&cublasCswap, phantora_function_unsupported},
-    {"cublasCswap_v2", (void*)&cublasCswap_v2, phantora_function_unsupported},
+    {"cublasCswap_v2", (void*)&cublasCswap_v2, phantora_function_emulated},
     {"cublasCswap_v2_64", (void*)&cublasCswap_v2_64, phantora_function_unsupported},
     {"cublasCsymm", (void*)&cublasCsymm, phantora_function_unsupported},
-    {"cublasCsymm_v2", (void*)&cublasCsymm_v2, phantora_function_unsupported},
+    {"cublasCsymm_v2", (void*)&cublasCsymm_v2, phantora_function_emulated},
     {"cublasCsymm_v2_64", (void*)&cublasCsymm_v2_64, phantora_function_unsupported},
-    {"cublasCsymv_v2", (void*)&cublasCsymv_v2, phantora_function_unsupported},
+    {"cublasCsymv_v2", (void*)&cublasCsymv_v2, phantora_function_emulated},
     {"cublasCsymv_v2_64", (void*)&cublasCsymv_v2_64, phantora_function_unsupported},
-    {"cublasCsyr2_v2", (void*)&cublasCsyr2_v2, phantora_function_unsupported},
+    {"cublasCsyr2_v2", (void*)&cublasCsyr2_v2, phantora_function_emulated},
     {"cublasCsyr2_v2_64", (void*)&cublasCsyr2_v2_64, phantora_function_unsupported},
     {"cublasCsyr2k", (void*)&cublasCsyr2k, phantora_function_unsupported},
-    {"cublasCsyr2k_v2", (void*)&cublasCsyr2k_v2, phantora_function_unsupported},
+    {"cublasCsyr2k_v2", (void*)&cublasCsyr2k_v2, phantora_function_emulated},
     {"cublasCsyr2k_v2_64", (void*)&cublasCsyr2k_v2_64, phantora_function_unsupported},
-    {"cublasCsyr_v2", (void*)&cublasCsyr_v2, phantora_function_unsupported},
+    {"cublasCsyr_v2", (void*)&cublasCsyr_v2, phantora_function_emulated},
     {"cublasCsyr_v2_64", (void*)&cublasCsyr_v2_64, phantora_function_unsupported},
     {"cublasCsyrk", (void*)&cublasCsyrk, phantora_function_unsupported},
     {"cublasCsyrk3mEx", (void*)&cublasCsyrk3mEx, phantora_function_unsupported},
     {"cublasCsyrk3mEx_64", (void*)&cublasCsyrk3mEx_64, phantora_function_unsupported},
     {"cublasCsyrkEx", (void*)&cublasCsyrkEx, phantora_function_unsupported},
     {"cublasCsyrkEx_64", (void*)&cublasCsyrkEx_64, phantora_function_unsupported},
-    {"cublasCsyrk_v2", (void*)&cublasCsyrk_v2, phantora_function_unsupported},
+    {"cublasCsyrk_v2", (void*)&cublasCsyrk_v2, phantora_function_emulated},
     {"cublasCsyrk_v2_64", (void*)&cublasCsyrk_v2_64, phantora_function_unsupported},
     {"cublasCsyrkx", (void*)&cublasCsyrkx, phantora_function_unsupported},
     {"cublasCsyrkx_64", (void*)&cublasCsyrkx_64, phantora_function_unsupported},
@@ -904,79 +905,79 @@ const struct phantora_function phantora_functions[] = {
     {"cublasCtpsv_v2_64", (void*)&cublasCtpsv_v2_64, phantora_function_unsupported},
     {"cublasCtpttr", (void*)&cublasCtpttr, phantora_function_unsupported},
     {"cublasCtrmm", (void*)&cublasCtrmm, phantora_function_unsupported},
-    {"cublasCtrmm_v2", (void*)&cublasCtrmm_v2, phantora_function_unsupported},
+    {"cublasCtrmm_v2", (void*)&cublasCtrmm_v2, phantora_function_emulated},
     {"cublasCtrmm_v2_64", (void*)&cublasCtrmm_v2_64, phantora_function_unsupported},
     {"cublasCtrmv", (void*)&cublasCtrmv, phantora_function_unsupported},
-    {"cublasCtrmv_v2", (void*)&cublasCtrmv_v2, phantora_function_unsupported},
+    {"cublasCtrmv_v2", (void*)&cublasCtrmv_v2, phantora_function_emulated},
     {"cublasCtrmv_v2_64", (void*)&cublasCtrmv_v2_64, phantora_function_unsupported},
     {"cublasCtrsm", (void*)&cublasCtrsm, phantora_function_unsupported},
-    {"cublasCtrsmBatched", (void*)&cublasCtrsmBatched, phantora_function_unsupported},
+    {"cublasCtrsmBatched", (void*)&cublasCtrsmBatched, phantora_function_emulated},
     {"cublasCtrsmBatched_64", (void*)&cublasCtrsmBatched_64, phantora_function_unsupported},
-    {"cublasCtrsm_v2", (void*)&cublasCtrsm_v2, phantora_function_unsupported},
+    {"cublasCtrsm_v2", (void*)&cublasCtrsm_v2, phantora_function_emulated},
     {"cublasCtrsm_v2_64", (void*)&cublasCtrsm_v2_64, phantora_function_unsupported},
     {"cublasCtrsv", (void*)&cublasCtrsv, phantora_function_unsupported},
-    {"cublasCtrsv_v2", (void*)&cublasCtrsv_v2, phantora_function_unsupported},
+    {"cublasCtrsv_v2", (void*)&cublasCtrsv_v2, phantora_function_emulated},
     {"cublasCtrsv_v2_64", (void*)&cublasCtrsv_v2_64, phantora_function_unsupported},
     {"cublasCtrttp", (void*)&cublasCtrttp, phantora_function_unsupported},
     {"cublasDasum", (void*)&cublasDasum, phantora_function_unsupported},
-    {"cublasDasum_v2", (void*)&cublasDasum_v2, phantora_function_unsupported},
+    {"cublasDasum_v2", (void*)&cublasDasum_v2, phantora_function_emulated},
     {"cublasDasum_v2_64", (void*)&cublasDasum_v2_64, phantora_function_unsupported},
     {"cublasDaxpy", (void*)&cublasDaxpy, phantora_function_unsupported},
-    {"cublasDaxpy_v2", (void*)&cublasDaxpy_v2, phantora_function_unsupported},
+    {"cublasDaxpy_v2", (void*)&cublasDaxpy_v2, phantora_function_emulated},
     {"cublasDaxpy_v2_64", (void*)&cublasDaxpy_v2_64, phantora_function_unsupported},
     {"cublasDcopy", (void*)&cublasDcopy, phantora_function_unsupported},
-    {"cublasDcopy_v2", (void*)&cublasDcopy_v2, phantora_function_unsupported},
+    {"cublasDcopy_v2", (void*)&cublasDcopy_v2, phantora_function_emulated},
     {"cublasDcopy_v2_64", (void*)&cublasDcopy_v2_64, phantora_function_unsupported},
     {"cublasDdgmm", (void*)&cublasDdgmm, phantora_function_unsupported},
     {"cublasDdgmm_64", (void*)&cublasDdgmm_64, phantora_function_unsupported},
     {"cublasDdot", (void*)&cublasDdot, phantora_function_unsupported},
-    {"cublasDdot_v2", (void*)&cublasDdot_v2, phantora_function_unsupported},
+    {"cublasDdot_v2", (void*)&cublasDdot_v2, phantora_function_emulated},
     {"cublasDdot_v2_64", (void*)&cublasDdot_v2_64, phantora_function_unsupported},
-    {"cublasDestroy_v2", (void*)&cublasDestroy_v2, phantora_function_unsupported},
+    {"cublasDestroy_v2", (void*)&cublasDestroy_v2, phantora_function_emulated},
     {"cublasDgbmv", (void*)&cublasDgbmv, phantora_function_unsupported},
     {"cublasDgbmv_v2", (void*)&cublasDgbmv_v2, phantora_function_unsupported},
     {"cublasDgbmv_v2_64", (void*)&cublasDgbmv_v2_64, phantora_function_unsupported},
     {"cublasDgeam", (void*)&cublasDgeam, phantora_function_unsupported},
     {"cublasDgeam_64", (void*)&cublasDgeam_64, phantora_function_unsupported},
-    {"cublasDgelsBatched", (void*)&cublasDgelsBatched, phantora_function_unsupported},
+    {"cublasDgelsBatched", (void*)&cublasDgelsBatched, phantora_function_emulated},
     {"cublasDgemm", (void*)&cublasDgemm, phantora_function_unsupported},
-    {"cublasDgemmBatched", (void*)&cublasDgemmBatched, phantora_function_unsupported},
+    {"cublasDgemmBatched", (void*)&cublasDgemmBatched, phantora_function_emulated},
     {"cublasDgemmBatched_64", (void*)&cublasDgemmBatched_64, phantora_function_unsupported},
     {"cublasDgemmGroupedBatched", (void*)&cublasDgemmGroupedBatched, phantora_function_unsupported},
     {"cublasDgemmGroupedBatched_64", (void*)&cublasDgemmGroupedBatched_64, phantora_function_unsupported},
-    {"cublasDgemmStridedBatched", (void*)&cublasDgemmStridedBatched, phantora_function_unsupported},
+    {"cublasDgemmStridedBatched", (void*)&cublasDgemmStridedBatched, phantora_function_emulated},
     {"cublasDgemmStridedBatched_64", (void*)&cublasDgemmStridedBatched_64, phantora_function_unsupported},
-    {"cublasDgemm_v2", (void*)&cublasDgemm_v2, phantora_function_unsupported},
+    {"cublasDgemm_v2", (void*)&cublasDgemm_v2, phantora_function_emulated},
     {"cublasDgemm_v2_64", (void*)&cublasDgemm_v2_64, phantora_function_unsupported},
     {"cublasDgemv", (void*)&cublasDgemv, phantora_function_unsupported},
     {"cublasDgemvBatched", (void*)&cublasDgemvBatched, phantora_function_unsupported},
     {"cublasDgemvBatched_64", (void*)&cublasDgemvBatched_64, phantora_function_unsupported},
     {"cublasDgemvStridedBatched", (void*)&cublasDgemvStridedBatched, phantora_function_unsupported},
     {"cublasDgemvStridedBatched_64", (void*)&cublasDgemvStridedBatched_64, phantora_function_unsupported},
-    {"cublasDgemv_v2", (void*)&cublasDgemv_v2, phantora_function_unsupported},
+    {"cublasDgemv_v2", (void*)&cublasDgemv_v2, phantora_function_emulated},
     {"cublasDgemv_v2_64", (void*)&cublasDgemv_v2_64, phantora_function_unsupported},
-    {"cublasDgeqrfBatched", (void*)&cublasDgeqrfBatched, phantora_function_unsupported},
+    {"cublasDgeqrfBatched", (void*)&cublasDgeqrfBatched, phantora_function_emulated},
     {"cublasDger", (void*)&cublasDger, phantora_function_unsupported},
-    {"cublasDger_v2", (void*)&cublasDger_v2, phantora_function_unsupported},
+    {"cublasDger_v2", (void*)&cublasDger_v2, phantora_function_emulated},
     {"cublasDger_v2_64", (void*)&cublasDger_v2_64, phantora_function_unsupported},
-    {"cublasDgetrfBatched", (void*)&cublasDgetrfBatched, phantora_function_unsupported},
+    {"cublasDgetrfBatched", (void*)&cublasDgetrfBatched, phantora_function_emulated},
     {"cublasDgetriBatched", (void*)&cublasDgetriBatched, phantora_function_unsupported},
-    {"cublasDgetrsBatched", (void*)&cublasDgetrsBatched, phantora_function_unsupported},
+    {"cublasDgetrsBatched", (void*)&cublasDgetrsBatched, phantora_function_emulated},
     {"cublasDmatinvBatched", (void*)&cublasDmatinvBatched, phantora_function_unsupported},
     {"cublasDnrm2", (void*)&cublasDnrm2, phantora_function_unsupported},
-    {"cublasDnrm2_v2", (void*)&cublasDnrm2_v2, phantora_function_unsupported},
+    {"cublasDnrm2_v2", (void*)&cublasDnrm2_v2, phantora_function_emulated},
     {"cublasDnrm2_v2_64", (void*)&cublasDnrm2_v2_64, phantora_function_unsupported},
-    {"cublasDotEx", (void*)&cublasDotEx, phantora_function_unsupported},
+    {"cublasDotEx", (void*)&cublasDotEx, phantora_function_emulated},
     {"cublasDotEx_64", (void*)&cublasDotEx_64, phantora_function_unsupported},
     {"cublasDotcEx", (void*)&cublasDotcEx, phantora_function_unsupported},
     {"cublasDotcEx_64", (void*)&cublasDotcEx_64, phantora_function_unsupported},
     {"cublasDrot", (void*)&cublasDrot, phantora_function_unsupported},
-    {"cublasDrot_v2", (void*)&cublasDrot_v2, phantora_function_unsupported},
+    {"cublasDrot_v2", (void*)&cublasDrot_v2, phantora_function_emulated},
     {"cublasDrot_v2_64", (void*)&cublasDrot_v2_64, phantora_function_unsupported},
     {"cublasDrotg", (void*)&cublasDrotg, phantora_function_unsupported},
     {"cublasDrotg_v2", (void*)&cublasDrotg_v2, phantora_function_unsupported},
     {"cublasDrotm", (void*)&cublasDrotm, phantora_function_unsupported},
-    {"cublasDrotm_v2", (void*)&cublasDrotm_v2, phantora_function_unsupported},
+    {"cublasDrotm_v2", (void*)&cublasDrotm_v2, phantora_function_emulated},
     {"cublasDrotm_v2_64", (void*)&cublasDrotm_v2_64, phantora_function_unsupported},
     {"cublasDrotmg", (void*)&cublasDrotmg, phantora_function_unsupported},
     {"cublasDrotmg_v2", (void*)&cublasDrotmg_v2, phantora_function_unsupported},
@@ -984,7 +985,7 @@ const struct phantora_function phantora_functions[] = {
     {"cublasDsbmv_v2", (void*)&cublasDsbmv_v2, phantora_function_unsupported},
     {"cublasDsbmv_v2_64", (void*)&cublasDsbmv_v2_64, phantora_function_unsupported},
     {"cublasDscal", (void*)&cublasDscal, phantora_function_unsupported},
-    {"cublasDscal_v2", (void*)&cublasDscal_v2, phantora_function_unsupported},
+    {"cublasDscal_v2", (void*)&cublasDscal_v2, phantora_function_emulated},
     {"cublasDscal_v2_64", (void*)&cublasDscal_v2_64, phantora_function_unsupported},
     {"cublasDspmv", (void*)&cublasDspmv, phantora_function_unsupported},
     {"cublasDspmv_v2", (void*)&cublasDspmv_v2, phantora_function_unsupported},
@@ -996,25 +997,25 @@ const struct phantora_function phantora_functions[] = {
     {"cublasDspr_v2", (void*)&cublasDspr_v2, phantora_function_unsupported},
     {"cublasDspr_v2_64", (void*)&cublasDspr_v2_64, phantora_function_unsupported},
     {"cublasDswap", (void*)&cublasDswap, phantora_function_unsupported},
-    {"cublasDswap_v2", (void*)&cublasDswap_v2, phantora_function_unsupported},
+    {"cublasDswap_v2", (void*)&cublasDswap_v2, phantora_function_emulated},
     {"cublasDswap_v2_64", (void*)&cublasDswap_v2_64, phantora_function_unsupported},
     {"cublasDsymm", (void*)&cublasDsymm, phantora_function_unsupported},
-    {"cublasDsymm_v2", (void*)&cublasDsymm_v2, phantora_function_unsupported},
+    {"cublasDsymm_v2", (void*)&cublasDsymm_v2, phantora_function_emulated},
     {"cublasDsymm_v2_64", (void*)&cublasDsymm_v2_64, phantora_function_unsupported},
     {"cublasDsymv", (void*)&cublasDsymv, phantora_function_unsupported},
-    {"cublasDsymv_v2", (void*)&cublasDsymv_v2, phantora_function_unsupported},
+    {"cublasDsymv_v2", (void*)&cublasDsymv_v2, phantora_function_emulated},
     {"cublasDsymv_v2_64", (void*)&cublasDsymv_v2_64, phantora_function_unsupported},
     {"cublasDsyr", (void*)&cublasDsyr, phantora_function_unsupported},
     {"cublasDsyr2", (void*)&cublasDsyr2, phantora_function_unsupported},
-    {"cublasDsyr2_v2", (void*)&cublasDsyr2_v2, phantora_function_unsupported},
+    {"cublasDsyr2_v2", (void*)&cublasDsyr2_v2, phantora_function_emulated},
     {"cublasDsyr2_v2_64", (void*)&cublasDsyr2_v2_64, phantora_function_unsupported},
     {"cublasDsyr2k", (void*)&cublasDsyr2k, phantora_function_unsupported},
-    {"cublasDsyr2k_v2", (void*)&cublasDsyr2k_v2, phantora_function_unsupported},
+    {"cublasDsyr2k_v2", (void*)&cublasDsyr2k_v2, phantora_function_emulated},
     {"cublasDsyr2k_v2_64", (void*)&cublasDsyr2k_v2_64, phantora_function_unsupported},
-    {"cublasDsyr_v2", (void*)&cublasDsyr_v2, phantora_function_unsupported},
+    {"cublasDsyr_v2", (void*)&cublasDsyr_v2, phantora_function_emulated},
     {"cublasDsyr_v2_64", (void*)&cublasDsyr_v2_64, phantora_function_unsupported},
     {"cublasDsyrk", (void*)&cublasDsyrk, phantora_function_unsupported},
-    {"cublasDsyrk_v2", (void*)&cublasDsyrk_v2, phantora_function_unsupported},
+    {"cublasDsyrk_v2", (void*)&cublasDsyrk_v2, phantora_function_emulated},
     {"cublasDsyrk_v2_64", (void*)&cublasDsyrk_v2_64, phantora_function_unsupported},
     {"cublasDsyrkx", (void*)&cublasDsyrkx, phantora_function_unsupported},
     {"cublasDsyrkx_64", (void*)&cublasDsyrkx_64, phantora_function_unsupported},
@@ -1032,36 +1033,36 @@ const struct phantora_function phantora_functions[] = {
     {"cublasDtpsv_v2_64", (void*)&cublasDtpsv_v2_64, phantora_function_unsupported},
     {"cublasDtpttr", (void*)&cublasDtpttr, phantora_function_unsupported},
     {"cublasDtrmm", (void*)&cublasDtrmm, phantora_function_unsupported},
-    {"cublasDtrmm_v2", (void*)&cublasDtrmm_v2, phantora_function_unsupported},
+    {"cublasDtrmm_v2", (void*)&cublasDtrmm_v2, phantora_function_emulated},
     {"cublasDtrmm_v2_64", (void*)&cublasDtrmm_v2_64, phantora_function_unsupported},
     {"cublasDtrmv", (void*)&cublasDtrmv, phantora_function_unsupported},
-    {"cublasDtrmv_v2", (void*)&cublasDtrmv_v2, phantora_function_unsupported},
+    {"cublasDtrmv_v2", (void*)&cublasDtrmv_v2, phantora_function_emulated},
     {"cublasDtrmv_v2_64", (void*)&cublasDtrmv_v2_64, phantora_function_unsupported},
     {"cublasDtrsm", (void*)&cublasDtrsm, phantora_function_unsupported},
-    {"cublasDtrsmBatched", (void*)&cublasDtrsmBatched, phantora_function_unsupported},
+    {"cublasDtrsmBatched", (void*)&cublasDtrsmBatched, phantora_function_emulated},
     {"cublasDtrsmBatched_64", (void*)&cublasDtrsmBatched_64, phantora_function_unsupported},
-    {"cublasDtrsm_v2", (void*)&cublasDtrsm_v2, phantora_function_unsupported},
+    {"cublasDtrsm_v2", (void*)&cublasDtrsm_v2, phantora_function_emulated},
     {"cublasDtrsm_v2_64", (void*)&cublasDtrsm_v2_64, phantora_function_unsupported},
     {"cublasDtrsv", (void*)&cublasDtrsv, phantora_function_unsupported},
-    {"cublasDtrsv_v2", (void*)&cublasDtrsv_v2, phantora_function_unsupported},
+    {"cublasDtrsv_v2", (void*)&cublasDtrsv_v2, phantora_function_emulated},
     {"cublasDtrsv_v2_64", (void*)&cublasDtrsv_v2_64, phantora_function_unsupported},
     {"cublasDtrttp", (void*)&cublasDtrttp, phantora_function_unsupported},
     {"cublasDzasum", (void*)&cublasDzasum, phantora_function_unsupported},
-    {"cublasDzasum_v2", (void*)&cublasDzasum_v2, phantora_function_unsupported},
+    {"cublasDzasum_v2", (void*)&cublasDzasum_v2, phantora_function_emulated},
     {"cublasDzasum_v2_64", (void*)&cublasDzasum_v2_64, phantora_function_unsupported},
     {"cublasDznrm2", (void*)&cublasDznrm2, phantora_function_unsupported},
-    {"cublasDznrm2_v2", (void*)&cublasDznrm2_v2, phantora_function_unsupported},
+    {"cublasDznrm2_v2", (void*)&cublasDznrm2_v2, phantora_function_emulated},
     {"cublasDznrm2_v2_64", (void*)&cublasDznrm2_v2_64, phantora_function_unsupported},
     {"cublasFree", (void*)&cublasFree, phantora_function_unsupported},
-    {"cublasGemmBatchedEx", (void*)&cublasGemmBatchedEx, phantora_function_unsupported},
-    {"cublasGemmBatchedEx_64", (void*)&cublasGemmBatchedEx_64, phantora_function_unsupported},
-    {"cublasGemmEx", (void*)&cublasGemmEx, phantora_function_unsupported},
-    {"cublasGemmEx_64", (void*)&cublasGemmEx_64, phantora_function_unsupported},
+    {"cublasGemmBatchedEx", (void*)&cublasGemmBatchedEx, phantora_function_emulated},
+    {"cublasGemmBatchedEx_64", (void*)&cublasGemmBatchedEx_64, phantora_function_emulated},
+    {"cublasGemmEx", (void*)&cublasGemmEx, phantora_function_emulated},
+    {"cublasGemmEx_64", (void*)&cublasGemmEx_64, phantora_function_emulated},
     {"cublasGemmGroupedBatchedEx", (void*)&cublasGemmGroupedBatchedEx, phantora_function_unsupported},
     {"cublasGemmGroupedBatchedEx_64", (void*)&cublasGemmGroupedBatchedEx_64, phantora_function_unsupported},
-    {"cublasGemmStridedBatchedEx", (void*)&cublasGemmStridedBatchedEx, phantora_function_unsupported},
-    {"cublasGemmStridedBatchedEx_64", (void*)&cublasGemmStridedBatchedEx_64, phantora_function_unsupported},
-    {"cublasGetAtomicsMode", (void*)&cublasGetAtomicsMode, phantora_function_unsupported},
+    {"cublasGemmStridedBatchedEx", (void*)&cublasGemmStridedBatchedEx, phantora_function_emulated},
+    {"cublasGemmStridedBatchedEx_64", (void*)&cublasGemmStridedBatchedEx_64, phantora_function_emulated},
+    {"cublasGetAtomicsMode", (void*)&cublasGetAtomicsMode, phantora_function_emulated},
     {"cublasGetCudartVersion", (void*)&cublasGetCudartVersion, phantora_function_unsupported},
     {"cublasGetEmulationSpecialValuesSupport", (void*)&cublasGetEmulationSpecialValuesSupport, phantora_function_unsupported},
     {"cublasGetEmulationStrategy", (void*)&cublasGetEmulationStrategy, phantora_function_unsupported},
@@ -1071,23 +1072,23 @@ const struct phantora_function phantora_functions[] = {
     {"cublasGetFixedPointEmulationMantissaControl", (void*)&cublasGetFixedPointEmulationMantissaControl, phantora_function_unsupported},
     {"cublasGetFixedPointEmulationMaxMantissaBitCount", (void*)&cublasGetFixedPointEmulationMaxMantissaBitCount, phantora_function_unsupported},
     {"cublasGetLoggerCallback", (void*)&cublasGetLoggerCallback, phantora_function_unsupported},
-    {"cublasGetMathMode", (void*)&cublasGetMathMode, phantora_function_unsupported},
+    {"cublasGetMathMode", (void*)&cublasGetMathMode, phantora_function_emulated},
     {"cublasGetMatrix", (void*)&cublasGetMatrix, phantora_function_unsupported},
-    {"cublasGetMatrixAsync", (void*)&cublasGetMatrixAsync, phantora_function_unsupported},
+    {"cublasGetMatrixAsync", (void*)&cublasGetMatrixAsync, phantora_function_emulated},
     {"cublasGetMatrixAsync_64", (void*)&cublasGetMatrixAsync_64, phantora_function_unsupported},
     {"cublasGetMatrix_64", (void*)&cublasGetMatrix_64, phantora_function_unsupported},
-    {"cublasGetPointerMode_v2", (void*)&cublasGetPointerMode_v2, phantora_function_unsupported},
-    {"cublasGetProperty", (void*)&cublasGetProperty, phantora_function_unsupported},
-    {"cublasGetSmCountTarget", (void*)&cublasGetSmCountTarget, phantora_function_unsupported},
-    {"cublasGetStatusName", (void*)&cublasGetStatusName, phantora_function_unsupported},
-    {"cublasGetStatusString", (void*)&cublasGetStatusString, phantora_function_unsupported},
-    {"cublasGetStream_v2", (void*)&cublasGetStream_v2, phantora_function_unsupported},
+    {"cublasGetPointerMode_v2", (void*)&cublasGetPointerMode_v2, phantora_function_emulated},
+    {"cublasGetProperty", (void*)&cublasGetProperty, phantora_function_emulated},
+    {"cublasGetSmCountTarget", (void*)&cublasGetSmCountTarget, phantora_function_emulated},
+    {"cublasGetStatusName", (void*)&cublasGetStatusName, phantora_function_emulated},
+    {"cublasGetStatusString", (void*)&cublasGetStatusString, phantora_function_emulated},
+    {"cublasGetStream_v2", (void*)&cublasGetStream_v2, phantora_function_emulated},
     {"cublasGetVector", (void*)&cublasGetVector, phantora_function_unsupported},
-    {"cublasGetVectorAsync", (void*)&cublasGetVectorAsync, phantora_function_unsupported},
+    {"cublasGetVectorAsync", (void*)&cublasGetVectorAsync, phantora_function_emulated},
     {"cublasGetVectorAsync_64", (void*)&cublasGetVectorAsync_64, phantora_function_unsupported},
     {"cublasGetVector_64", (void*)&cublasGetVector_64, phantora_function_unsupported},
     {"cublasGetVersion", (void*)&cublasGetVersion, phantora_function_unsupported},
-    {"cublasGetVersion_v2", (void*)&cublasGetVersion_v2, phantora_function_unsupported},
+    {"cublasGetVersion_v2", (void*)&cublasGetVersion_v2, phantora_function_emulated},
     {"cublasHSHgemvBatched", (void*)&cublasHSHgemvBatched, phantora_function_unsupported},
     {"cublasHSHgemvBatched_64", (void*)&cublasHSHgemvBatched_64, phantora_function_unsupported},
     {"cublasHSHgemvStridedBatched", (void*)&cublasHSHgemvStridedBatched, phantora_function_unsupported},
@@ -1096,10 +1097,10 @@ const struct phantora_function phantora_functions[] = {
     {"cublasHSSgemvBatched_64", (void*)&cublasHSSgemvBatched_64, phantora_function_unsupported},
     {"cublasHSSgemvStridedBatched", (void*)&cublasHSSgemvStridedBatched, phantora_function_unsupported},
     {"cublasHSSgemvStridedBatched_64", (void*)&cublasHSSgemvStridedBatched_64, phantora_function_unsupported},
-    {"cublasHgemm", (void*)&cublasHgemm, phantora_function_unsupported},
-    {"cublasHgemmBatched", (void*)&cublasHgemmBatched, phantora_function_unsupported},
+    {"cublasHgemm", (void*)&cublasHgemm, phantora_function_emulated},
+    {"cublasHgemmBatched", (void*)&cublasHgemmBatched, phantora_function_emulated},
     {"cublasHgemmBatched_64", (void*)&cublasHgemmBatched_64, phantora_function_unsupported},
-    {"cublasHgemmStridedBatched", (void*)&cublasHgemmStridedBatched, phantora_function_unsupported},
+    {"cublasHgemmStridedBatched", (void*)&cublasHgemmStridedBatched, phantora_function_emulated},
     {"cublasHgemmStridedBatched_64", (void*)&cublasHgemmStridedBatched_64, phantora_function_unsupported},
     {"cublasHgemm_64", (void*)&cublasHgemm_64, phantora_function_unsupported},
     {"cublasIamaxEx", (void*)&cublasIamaxEx, phantora_function_unsupported},
@@ -1107,29 +1108,29 @@ const struct phantora_function phantora_functions[] = {
     {"cublasIaminEx", (void*)&cublasIaminEx, phantora_function_unsupported},
     {"cublasIaminEx_64", (void*)&cublasIaminEx_64, phantora_function_unsupported},
     {"cublasIcamax", (void*)&cublasIcamax, phantora_function_unsupported},
-    {"cublasIcamax_v2", (void*)&cublasIcamax_v2, phantora_function_unsupported},
+    {"cublasIcamax_v2", (void*)&cublasIcamax_v2, phantora_function_emulated},
     {"cublasIcamax_v2_64", (void*)&cublasIcamax_v2_64, phantora_function_unsupported},
     {"cublasIcamin", (void*)&cublasIcamin, phantora_function_unsupported},
-    {"cublasIcamin_v2", (void*)&cublasIcamin_v2, phantora_function_unsupported},
+    {"cublasIcamin_v2", (void*)&cublasIcamin_v2, phantora_function_emulated},
     {"cublasIcamin_v2_64", (void*)&cublasIcamin_v2_64, phantora_function_unsupported},
     {"cublasIdamax", (void*)&cublasIdamax, phantora_function_unsupported},
-    {"cublasIdamax_v2", (void*)&cublasIdamax_v2, phantora_function_unsupported},
+    {"cublasIdamax_v2", (void*)&cublasIdamax_v2, phantora_function_emulated},
     {"cublasIdamax_v2_64", (void*)&cublasIdamax_v2_64, phantora_function_unsupported},
     {"cublasIdamin", (void*)&cublasIdamin, phantora_function_unsupported},
-    {"cublasIdamin_v2", (void*)&cublasIdamin_v2, phantora_function_unsupported},
+    {"cublasIdamin_v2", (void*)&cublasIdamin_v2, phantora_function_emulated},
     {"cublasIdamin_v2_64", (void*)&cublasIdamin_v2_64, phantora_function_unsupported},
     {"cublasInit", (void*)&cublasInit, phantora_function_unsupported},
     {"cublasIsamax", (void*)&cublasIsamax, phantora_function_unsupported},
-    {"cublasIsamax_v2", (void*)&cublasIsamax_v2, phantora_function_unsupported},
+    {"cublasIsamax_v2", (void*)&cublasIsamax_v2, phantora_function_emulated},
     {"cublasIsamax_v2_64", (void*)&cublasIsamax_v2_64, phantora_function_unsupported},
     {"cublasIsamin", (void*)&cublasIsamin, phantora_function_unsupported},
-    {"cublasIsamin_v2", (void*)&cublasIsamin_v2, phantora_function_unsupported},
+    {"cublasIsamin_v2", (void*)&cublasIsamin_v2, phantora_function_emulated},
     {"cublasIsamin_v2_64", (void*)&cublasIsamin_v2_64, phantora_function_unsupported},
     {"cublasIzamax", (void*)&cublasIzamax, phantora_function_unsupported},
-    {"cublasIzamax_v2", (void*)&cublasIzamax_v2, phantora_function_unsupported},
+    {"cublasIzamax_v2", (void*)&cublasIzamax_v2, phantora_function_emulated},
     {"cublasIzamax_v2_64", (void*)&cublasIzamax_v2_64, phantora_function_unsupported},
     {"cublasIzamin", (void*)&cublasIzamin, phantora_function_unsupported},
-    {"cublasIzamin_v2", (void*)&cublasIzamin_v2, phantora_function_unsupported},
+    {"cublasIzamin_v2", (void*)&cublasIzamin_v2, phantora_function_emulated},
     {"cublasIzamin_v2_64", (void*)&cublasIzamin_v2_64, phantora_function_unsupported},
     {"cublasLoggerConfigure", (void*)&cublasLoggerConfigure, phantora_function_unsupported},
     {"cublasNrm2Ex", (void*)&cublasNrm2Ex, phantora_function_unsupported},
@@ -1141,28 +1142,28 @@ const struct phantora_function phantora_functions[] = {
     {"cublasRotmEx_64", (void*)&cublasRotmEx_64, phantora_function_unsupported},
     {"cublasRotmgEx", (void*)&cublasRotmgEx, phantora_function_unsupported},
     {"cublasSasum", (void*)&cublasSasum, phantora_function_unsupported},
-    {"cublasSasum_v2", (void*)&cublasSasum_v2, phantora_function_unsupported},
+    {"cublasSasum_v2", (void*)&cublasSasum_v2, phantora_function_emulated},
     {"cublasSasum_v2_64", (void*)&cublasSasum_v2_64, phantora_function_unsupported},
     {"cublasSaxpy", (void*)&cublasSaxpy, phantora_function_unsupported},
-    {"cublasSaxpy_v2", (void*)&cublasSaxpy_v2, phantora_function_unsupported},
+    {"cublasSaxpy_v2", (void*)&cublasSaxpy_v2, phantora_function_emulated},
     {"cublasSaxpy_v2_64", (void*)&cublasSaxpy_v2_64, phantora_function_unsupported},
     {"cublasScalEx", (void*)&cublasScalEx, phantora_function_unsupported},
     {"cublasScalEx_64", (void*)&cublasScalEx_64, phantora_function_unsupported},
     {"cublasScasum", (void*)&cublasScasum, phantora_function_unsupported},
-    {"cublasScasum_v2", (void*)&cublasScasum_v2, phantora_function_unsupported},
+    {"cublasScasum_v2", (void*)&cublasScasum_v2, phantora_function_emulated},
     {"cublasScasum_v2_64", (void*)&cublasScasum_v2_64, phantora_function_unsupported},
     {"cublasScnrm2", (void*)&cublasScnrm2, phantora_function_unsupported},
-    {"cublasScnrm2_v2", (void*)&cublasScnrm2_v2, phantora_function_unsupported},
+    {"cublasScnrm2_v2", (void*)&cublasScnrm2_v2, phantora_function_emulated},
     {"cublasScnrm2_v2_64", (void*)&cublasScnrm2_v2_64, phantora_function_unsupported},
     {"cublasScopy", (void*)&cublasScopy, phantora_function_unsupported},
-    {"cublasScopy_v2", (void*)&cublasScopy_v2, phantora_function_unsupported},
+    {"cublasScopy_v2", (void*)&cublasScopy_v2, phantora_function_emulated},
     {"cublasScopy_v2_64", (void*)&cublasScopy_v2_64, phantora_function_unsupported},
     {"cublasSdgmm", (void*)&cublasSdgmm, phantora_function_unsupported},
     {"cublasSdgmm_64", (void*)&cublasSdgmm_64, phantora_function_unsupported},
     {"cublasSdot", (void*)&cublasSdot, phantora_function_unsupported},
-    {"cublasSdot_v2", (void*)&cublasSdot_v2, phantora_function_unsupported},
+    {"cublasSdot_v2", (void*)&cublasSdot_v2, phantora_function_emulated},
     {"cublasSdot_v2_64", (void*)&cublasSdot_v2_64, phantora_function_unsupported},
-    {"cublasSetAtomicsMode", (void*)&cublasSetAtomicsMode, phantora_function_unsupported},
+    {"cublasSetAtomicsMode", (void*)&cublasSetAtomicsMode, phantora_function_emulated},
     {"cublasSetEmulationSpecialValuesSupport", (void*)&cublasSetEmulationSpecialValuesSupport, phantora_function_unsupported},
     {"cublasSetEmulationStrategy", (void*)&cublasSetEmulationStrategy, phantora_function_unsupported},
     {"cublasSetFixedPointEmulationMantissaBitCountPointer", (void*)&cublasSetFixedPointEmulationMantissaBitCountPointer, phantora_function_unsupported},
@@ -1171,62 +1172,62 @@ const struct phantora_function phantora_functions[] = {
     {"cublasSetFixedPointEmulationMaxMantissaBitCount", (void*)&cublasSetFixedPointEmulationMaxMantissaBitCount, phantora_function_unsupported},
     {"cublasSetKernelStream", (void*)&cublasSetKernelStream, phantora_function_unsupported},
     {"cublasSetLoggerCallback", (void*)&cublasSetLoggerCallback, phantora_function_unsupported},
-    {"cublasSetMathMode", (void*)&cublasSetMathMode, phantora_function_unsupported},
+    {"cublasSetMathMode", (void*)&cublasSetMathMode, phantora_function_emulated},
     {"cublasSetMatrix", (void*)&cublasSetMatrix, phantora_function_unsupported},
-    {"cublasSetMatrixAsync", (void*)&cublasSetMatrixAsync, phantora_function_unsupported},
+    {"cublasSetMatrixAsync", (void*)&cublasSetMatrixAsync, phantora_function_emulated},
     {"cublasSetMatrixAsync_64", (void*)&cublasSetMatrixAsync_64, phantora_function_unsupported},
     {"cublasSetMatrix_64", (void*)&cublasSetMatrix_64, phantora_function_unsupported},
-    {"cublasSetPointerMode_v2", (void*)&cublasSetPointerMode_v2, phantora_function_unsupported},
-    {"cublasSetSmCountTarget", (void*)&cublasSetSmCountTarget, phantora_function_unsupported},
-    {"cublasSetStream_v2", (void*)&cublasSetStream_v2, phantora_function_unsupported},
+    {"cublasSetPointerMode_v2", (void*)&cublasSetPointerMode_v2, phantora_function_emulated},
+    {"cublasSetSmCountTarget", (void*)&cublasSetSmCountTarget, phantora_function_emulated},
+    {"cublasSetStream_v2", (void*)&cublasSetStream_v2, phantora_function_emulated},
     {"cublasSetVector", (void*)&cublasSetVector, phantora_function_unsupported},
-    {"cublasSetVectorAsync", (void*)&cublasSetVectorAsync, phantora_function_unsupported},
+    {"cublasSetVectorAsync", (void*)&cublasSetVectorAsync, phantora_function_emulated},
     {"cublasSetVectorAsync_64", (void*)&cublasSetVectorAsync_64, phantora_function_unsupported},
     {"cublasSetVector_64", (void*)&cublasSetVector_64, phantora_function_unsupported},
-    {"cublasSetWorkspace_v2", (void*)&cublasSetWorkspace_v2, phantora_function_unsupported},
+    {"cublasSetWorkspace_v2", (void*)&cublasSetWorkspace_v2, phantora_function_emulated},
     {"cublasSgbmv", (void*)&cublasSgbmv, phantora_function_unsupported},
     {"cublasSgbmv_v2", (void*)&cublasSgbmv_v2, phantora_function_unsupported},
     {"cublasSgbmv_v2_64", (void*)&cublasSgbmv_v2_64, phantora_function_unsupported},
     {"cublasSgeam", (void*)&cublasSgeam, phantora_function_unsupported},
     {"cublasSgeam_64", (void*)&cublasSgeam_64, phantora_function_unsupported},
-    {"cublasSgelsBatched", (void*)&cublasSgelsBatched, phantora_function_unsupported},
+    {"cublasSgelsBatched", (void*)&cublasSgelsBatched, phantora_function_emulated},
     {"cublasSgemm", (void*)&cublasSgemm, phantora_function_unsupported},
-    {"cublasSgemmBatched", (void*)&cublasSgemmBatched, phantora_function_unsupported},
+    {"cublasSgemmBatched", (void*)&cublasSgemmBatched, phantora_function_emulated},
     {"cublasSgemmBatched_64", (void*)&cublasSgemmBatched_64, phantora_function_unsupported},
-    {"cublasSgemmEx", (void*)&cublasSgemmEx, phantora_function_unsupported},
+    {"cublasSgemmEx", (void*)&cublasSgemmEx, phantora_function_emulated},
     {"cublasSgemmEx_64", (void*)&cublasSgemmEx_64, phantora_function_unsupported},
     {"cublasSgemmGroupedBatched", (void*)&cublasSgemmGroupedBatched, phantora_function_unsupported},
     {"cublasSgemmGroupedBatched_64", (void*)&cublasSgemmGroupedBatched_64, phantora_function_unsupported},
-    {"cublasSgemmStridedBatched", (void*)&cublasSgemmStridedBatched, phantora_function_unsupported},
+    {"cublasSgemmStridedBatched", (void*)&cublasSgemmStridedBatched, phantora_function_emulated},
     {"cublasSgemmStridedBatched_64", (void*)&cublasSgemmStridedBatched_64, phantora_function_unsupported},
-    {"cublasSgemm_v2", (void*)&cublasSgemm_v2, phantora_function_unsupported},
+    {"cublasSgemm_v2", (void*)&cublasSgemm_v2, phantora_function_emulated},
     {"cublasSgemm_v2_64", (void*)&cublasSgemm_v2_64, phantora_function_unsupported},
     {"cublasSgemv", (void*)&cublasSgemv, phantora_function_unsupported},
     {"cublasSgemvBatched", (void*)&cublasSgemvBatched, phantora_function_unsupported},
     {"cublasSgemvBatched_64", (void*)&cublasSgemvBatched_64, phantora_function_unsupported},
     {"cublasSgemvStridedBatched", (void*)&cublasSgemvStridedBatched, phantora_function_unsupported},
     {"cublasSgemvStridedBatched_64", (void*)&cublasSgemvStridedBatched_64, phantora_function_unsupported},
-    {"cublasSgemv_v2", (void*)&cublasSgemv_v2, phantora_function_unsupported},
+    {"cublasSgemv_v2", (void*)&cublasSgemv_v2, phantora_function_emulated},
     {"cublasSgemv_v2_64", (void*)&cublasSgemv_v2_64, phantora_function_unsupported},
-    {"cublasSgeqrfBatched", (void*)&cublasSgeqrfBatched, phantora_function_unsupported},
+    {"cublasSgeqrfBatched", (void*)&cublasSgeqrfBatched, phantora_function_emulated},
     {"cublasSger", (void*)&cublasSger, phantora_function_unsupported},
-    {"cublasSger_v2", (void*)&cublasSger_v2, phantora_function_unsupported},
+    {"cublasSger_v2", (void*)&cublasSger_v2, phantora_function_emulated},
     {"cublasSger_v2_64", (void*)&cublasSger_v2_64, phantora_function_unsupported},
-    {"cublasSgetrfBatched", (void*)&cublasSgetrfBatched, phantora_function_unsupported},
+    {"cublasSgetrfBatched", (void*)&cublasSgetrfBatched, phantora_function_emulated},
     {"cublasSgetriBatched", (void*)&cublasSgetriBatched, phantora_function_unsupported},
-    {"cublasSgetrsBatched", (void*)&cublasSgetrsBatched, phantora_function_unsupported},
+    {"cublasSgetrsBatched", (void*)&cublasSgetrsBatched, phantora_function_emulated},
     {"cublasShutdown", (void*)&cublasShutdown, phantora_function_unsupported},
     {"cublasSmatinvBatched", (void*)&cublasSmatinvBatched, phantora_function_unsupported},
     {"cublasSnrm2", (void*)&cublasSnrm2, phantora_function_unsupported},
-    {"cublasSnrm2_v2", (void*)&cublasSnrm2_v2, phantora_function_unsupported},
+    {"cublasSnrm2_v2", (void*)&cublasSnrm2_v2, phantora_function_emulated},
     {"cublasSnrm2_v2_64", (void*)&cublasSnrm2_v2_64, phantora_function_unsupported},
     {"cublasSrot", (void*)&cublasSrot, phantora_function_unsupported},
-    {"cublasSrot_v2", (void*)&cublasSrot_v2, phantora_function_unsupported},
+    {"cublasSrot_v2", (void*)&cublasSrot_v2, phantora_function_emulated},
     {"cublasSrot_v2_64", (void*)&cublasSrot_v2_64, phantora_function_unsupported},
     {"cublasSrotg", (void*)&cublasSrotg, phantora_function_unsupported},
     {"cublasSrotg_v2", (void*)&cublasSrotg_v2, phantora_function_unsupported},
     {"cublasSrotm", (void*)&cublasSrotm, phantora_function_unsupported},
-    {"cublasSrotm_v2", (void*)&cublasSrotm_v2, phantora_function_unsupported},
+    {"cublasSrotm_v2", (void*)&cublasSrotm_v2, phantora_function_emulated},
     {"cublasSrotm_v2_64", (void*)&cublasSrotm_v2_64, phantora_function_unsupported},
     {"cublasSrotmg", (void*)&cublasSrotmg, phantora_function_unsupported},
     {"cublasSrotmg_v2", (void*)&cublasSrotmg_v2, phantora_function_unsupported},
@@ -1234,7 +1235,7 @@ const struct phantora_function phantora_functions[] = {
     {"cublasSsbmv_v2", (void*)&cublasSsbmv_v2, phantora_function_unsupported},
     {"cublasSsbmv_v2_64", (void*)&cublasSsbmv_v2_64, phantora_function_unsupported},
     {"cublasSscal", (void*)&cublasSscal, phantora_function_unsupported},
-    {"cublasSscal_v2", (void*)&cublasSscal_v2, phantora_function_unsupported},
+    {"cublasSscal_v2", (void*)&cublasSscal_v2, phantora_function_emulated},
     {"cublasSscal_v2_64", (void*)&cublasSscal_v2_64, phantora_function_unsupported},
     {"cublasSspmv", (void*)&cublasSspmv, phantora_function_unsupported},
     {"cublasSspmv_v2", (void*)&cublasSspmv_v2, phantora_function_unsupported},
@@ -1246,25 +1247,25 @@ const struct phantora_function phantora_functions[] = {
     {"cublasSspr_v2", (void*)&cublasSspr_v2, phantora_function_unsupported},
     {"cublasSspr_v2_64", (void*)&cublasSspr_v2_64, phantora_function_unsupported},
     {"cublasSswap", (void*)&cublasSswap, phantora_function_unsupported},
-    {"cublasSswap_v2", (void*)&cublasSswap_v2, phantora_function_unsupported},
+    {"cublasSswap_v2", (void*)&cublasSswap_v2, phantora_function_emulated},
     {"cublasSswap_v2_64", (void*)&cublasSswap_v2_64, phantora_function_unsupported},
     {"cublasSsymm", (void*)&cublasSsymm, phantora_function_unsupported},
-    {"cublasSsymm_v2", (void*)&cublasSsymm_v2, phantora_function_unsupported},
+    {"cublasSsymm_v2", (void*)&cublasSsymm_v2, phantora_function_emulated},
     {"cublasSsymm_v2_64", (void*)&cublasSsymm_v2_64, phantora_function_unsupported},
     {"cublasSsymv", (void*)&cublasSsymv, phantora_function_unsupported},
-    {"cublasSsymv_v2", (void*)&cublasSsymv_v2, phantora_function_unsupported},
+    {"cublasSsymv_v2", (void*)&cublasSsymv_v2, phantora_function_emulated},
     {"cublasSsymv_v2_64", (void*)&cublasSsymv_v2_64, phantora_function_unsupported},
     {"cublasSsyr", (void*)&cublasSsyr, phantora_function_unsupported},
     {"cublasSsyr2", (void*)&cublasSsyr2, phantora_function_unsupported},
-    {"cublasSsyr2_v2", (void*)&cublasSsyr2_v2, phantora_function_unsupported},
+    {"cublasSsyr2_v2", (void*)&cublasSsyr2_v2, phantora_function_emulated},
     {"cublasSsyr2_v2_64", (void*)&cublasSsyr2_v2_64, phantora_function_unsupported},
     {"cublasSsyr2k", (void*)&cublasSsyr2k, phantora_function_unsupported},
-    {"cublasSsyr2k_v2", (void*)&cublasSsyr2k_v2, phantora_function_unsupported},
+    {"cublasSsyr2k_v2", (void*)&cublasSsyr2k_v2, phantora_function_emulated},
     {"cublasSsyr2k_v2_64", (void*)&cublasSsyr2k_v2_64, phantora_function_unsupported},
-    {"cublasSsyr_v2", (void*)&cublasSsyr_v2, phantora_function_unsupported},
+    {"cublasSsyr_v2", (void*)&cublasSsyr_v2, phantora_function_emulated},
     {"cublasSsyr_v2_64", (void*)&cublasSsyr_v2_64, phantora_function_unsupported},
     {"cublasSsyrk", (void*)&cublasSsyrk, phantora_function_unsupported},
-    {"cublasSsyrk_v2", (void*)&cublasSsyrk_v2, phantora_function_unsupported},
+    {"cublasSsyrk_v2", (void*)&cublasSsyrk_v2, phantora_function_emulated},
     {"cublasSsyrk_v2_64", (void*)&cublasSsyrk_v2_64, phantora_function_unsupported},
     {"cublasSsyrkx", (void*)&cublasSsyrkx, phantora_function_unsupported},
     {"cublasSsyrkx_64", (void*)&cublasSsyrkx_64, phantora_function_unsupported},
@@ -1282,18 +1283,18 @@ const struct phantora_function phantora_functions[] = {
     {"cublasStpsv_v2_64", (void*)&cublasStpsv_v2_64, phantora_function_unsupported},
     {"cublasStpttr", (void*)&cublasStpttr, phantora_function_unsupported},
     {"cublasStrmm", (void*)&cublasStrmm, phantora_function_unsupported},
-    {"cublasStrmm_v2", (void*)&cublasStrmm_v2, phantora_function_unsupported},
+    {"cublasStrmm_v2", (void*)&cublasStrmm_v2, phantora_function_emulated},
     {"cublasStrmm_v2_64", (void*)&cublasStrmm_v2_64, phantora_function_unsupported},
     {"cublasStrmv", (void*)&cublasStrmv, phantora_function_unsupported},
-    {"cublasStrmv_v2", (void*)&cublasStrmv_v2, phantora_function_unsupported},
+    {"cublasStrmv_v2", (void*)&cublasStrmv_v2, phantora_function_emulated},
     {"cublasStrmv_v2_64", (void*)&cublasStrmv_v2_64, phantora_function_unsupported},
     {"cublasStrsm", (void*)&cublasStrsm, phantora_function_unsupported},
-    {"cublasStrsmBatched", (void*)&cublasStrsmBatched, phantora_function_unsupported},
+    {"cublasStrsmBatched", (void*)&cublasStrsmBatched, phantora_function_emulated},
     {"cublasStrsmBatched_64", (void*)&cublasStrsmBatched_64, phantora_function_unsupported},
-    {"cublasStrsm_v2", (void*)&cublasStrsm_v2, phantora_function_unsupported},
+    {"cublasStrsm_v2", (void*)&cublasStrsm_v2, phantora_function_emulated},
     {"cublasStrsm_v2_64", (void*)&cublasStrsm_v2_64, phantora_function_unsupported},
     {"cublasStrsv", (void*)&cublasStrsv, phantora_function_unsupported},
-    {"cublasStrsv_v2", (void*)&cublasStrsv_v2, phantora_function_unsupported},
+    {"cublasStrsv_v2", (void*)&cublasStrsv_v2, phantora_function_emulated},
     {"cublasStrsv_v2_64", (void*)&cublasStrsv_v2_64, phantora_function_unsupported},
     {"cublasStrttp", (void*)&cublasStrttp, phantora_function_unsupported},
     {"cublasSwapEx", (void*)&cublasSwapEx, phantora_function_unsupported},
@@ -1360,77 +1361,77 @@ const struct phantora_function phantora_functions[] = {
     {"cublasXtZtrmm", (void*)&cublasXtZtrmm, phantora_function_unsupported},
     {"cublasXtZtrsm", (void*)&cublasXtZtrsm, phantora_function_unsupported},
     {"cublasZaxpy", (void*)&cublasZaxpy, phantora_function_unsupported},
-    {"cublasZaxpy_v2", (void*)&cublasZaxpy_v2, phantora_function_unsupported},
+    {"cublasZaxpy_v2", (void*)&cublasZaxpy_v2, phantora_function_emulated},
     {"cublasZaxpy_v2_64", (void*)&cublasZaxpy_v2_64, phantora_function_unsupported},
     {"cublasZcopy", (void*)&cublasZcopy, phantora_function_unsupported},
-    {"cublasZcopy_v2", (void*)&cublasZcopy_v2, phantora_function_unsupported},
+    {"cublasZcopy_v2", (void*)&cublasZcopy_v2, phantora_function_emulated},
     {"cublasZcopy_v2_64", (void*)&cublasZcopy_v2_64, phantora_function_unsupported},
     {"cublasZdgmm", (void*)&cublasZdgmm, phantora_function_unsupported},
     {"cublasZdgmm_64", (void*)&cublasZdgmm_64, phantora_function_unsupported},
     {"cublasZdotc", (void*)&cublasZdotc, phantora_function_unsupported},
-    {"cublasZdotc_v2", (void*)&cublasZdotc_v2, phantora_function_unsupported},
+    {"cublasZdotc_v2", (void*)&cublasZdotc_v2, phantora_function_emulated},
     {"cublasZdotc_v2_64", (void*)&cublasZdotc_v2_64, phantora_function_unsupported},
     {"cublasZdotu", (void*)&cublasZdotu, phantora_function_unsupported},
-    {"cublasZdotu_v2", (void*)&cublasZdotu_v2, phantora_function_unsupported},
+    {"cublasZdotu_v2", (void*)&cublasZdotu_v2, phantora_function_emulated},
     {"cublasZdotu_v2_64", (void*)&cublasZdotu_v2_64, phantora_function_unsupported},
     {"cublasZdrot", (void*)&cublasZdrot, phantora_function_unsupported},
-    {"cublasZdrot_v2", (void*)&cublasZdrot_v2, phantora_function_unsupported},
+    {"cublasZdrot_v2", (void*)&cublasZdrot_v2, phantora_function_emulated},
     {"cublasZdrot_v2_64", (void*)&cublasZdrot_v2_64, phantora_function_unsupported},
     {"cublasZdscal", (void*)&cublasZdscal, phantora_function_unsupported},
-    {"cublasZdscal_v2", (void*)&cublasZdscal_v2, phantora_function_unsupported},
+    {"cublasZdscal_v2", (void*)&cublasZdscal_v2, phantora_function_emulated},
     {"cublasZdscal_v2_64", (void*)&cublasZdscal_v2_64, phantora_function_unsupported},
     {"cublasZgbmv", (void*)&cublasZgbmv, phantora_function_unsupported},
     {"cublasZgbmv_v2", (void*)&cublasZgbmv_v2, phantora_function_unsupported},
     {"cublasZgbmv_v2_64", (void*)&cublasZgbmv_v2_64, phantora_function_unsupported},
     {"cublasZgeam", (void*)&cublasZgeam, phantora_function_unsupported},
     {"cublasZgeam_64", (void*)&cublasZgeam_64, phantora_function_unsupported},
-    {"cublasZgelsBatched", (void*)&cublasZgelsBatched, phantora_function_unsupported},
+    {"cublasZgelsBatched", (void*)&cublasZgelsBatched, phantora_function_emulated},
     {"cublasZgemm", (void*)&cublasZgemm, phantora_function_unsupported},
     {"cublasZgemm3m", (void*)&cublasZgemm3m, phantora_function_unsupported},
     {"cublasZgemm3m_64", (void*)&cublasZgemm3m_64, phantora_function_unsupported},
-    {"cublasZgemmBatched", (void*)&cublasZgemmBatched, phantora_function_unsupported},
+    {"cublasZgemmBatched", (void*)&cublasZgemmBatched, phantora_function_emulated},
     {"cublasZgemmBatched_64", (void*)&cublasZgemmBatched_64, phantora_function_unsupported},
-    {"cublasZgemmStridedBatched", (void*)&cublasZgemmStridedBatched, phantora_function_unsupported},
+    {"cublasZgemmStridedBatched", (void*)&cublasZgemmStridedBatched, phantora_function_emulated},
     {"cublasZgemmStridedBatched_64", (void*)&cublasZgemmStridedBatched_64, phantora_function_unsupported},
-    {"cublasZgemm_v2", (void*)&cublasZgemm_v2, phantora_function_unsupported},
+    {"cublasZgemm_v2", (void*)&cublasZgemm_v2, phantora_function_emulated},
     {"cublasZgemm_v2_64", (void*)&cublasZgemm_v2_64, phantora_function_unsupported},
     {"cublasZgemv", (void*)&cublasZgemv, phantora_function_unsupported},
     {"cublasZgemvBatched", (void*)&cublasZgemvBatched, phantora_function_unsupported},
     {"cublasZgemvBatched_64", (void*)&cublasZgemvBatched_64, phantora_function_unsupported},
     {"cublasZgemvStridedBatched", (void*)&cublasZgemvStridedBatched, phantora_function_unsupported},
     {"cublasZgemvStridedBatched_64", (void*)&cublasZgemvStridedBatched_64, phantora_function_unsupported},
-    {"cublasZgemv_v2", (void*)&cublasZgemv_v2, phantora_function_unsupported},
+    {"cublasZgemv_v2", (void*)&cublasZgemv_v2, phantora_function_emulated},
     {"cublasZgemv_v2_64", (void*)&cublasZgemv_v2_64, phantora_function_unsupported},
-    {"cublasZgeqrfBatched", (void*)&cublasZgeqrfBatched, phantora_function_unsupported},
+    {"cublasZgeqrfBatched", (void*)&cublasZgeqrfBatched, phantora_function_emulated},
     {"cublasZgerc", (void*)&cublasZgerc, phantora_function_unsupported},
-    {"cublasZgerc_v2", (void*)&cublasZgerc_v2, phantora_function_unsupported},
+    {"cublasZgerc_v2", (void*)&cublasZgerc_v2, phantora_function_emulated},
     {"cublasZgerc_v2_64", (void*)&cublasZgerc_v2_64, phantora_function_unsupported},
     {"cublasZgeru", (void*)&cublasZgeru, phantora_function_unsupported},
-    {"cublasZgeru_v2", (void*)&cublasZgeru_v2, phantora_function_unsupported},
+    {"cublasZgeru_v2", (void*)&cublasZgeru_v2, phantora_function_emulated},
     {"cublasZgeru_v2_64", (void*)&cublasZgeru_v2_64, phantora_function_unsupported},
-    {"cublasZgetrfBatched", (void*)&cublasZgetrfBatched, phantora_function_unsupported},
+    {"cublasZgetrfBatched", (void*)&cublasZgetrfBatched, phantora_function_emulated},
     {"cublasZgetriBatched", (void*)&cublasZgetriBatched, phantora_function_unsupported},
-    {"cublasZgetrsBatched", (void*)&cublasZgetrsBatched, phantora_function_unsupported},
+    {"cublasZgetrsBatched", (void*)&cublasZgetrsBatched, phantora_function_emulated},
     {"cublasZhbmv", (void*)&cublasZhbmv, phantora_function_unsupported},
     {"cublasZhbmv_v2", (void*)&cublasZhbmv_v2, phantora_function_unsupported},
     {"cublasZhbmv_v2_64", (void*)&cublasZhbmv_v2_64, phantora_function_unsupported},
     {"cublasZhemm", (void*)&cublasZhemm, phantora_function_unsupported},
-    {"cublasZhemm_v2", (void*)&cublasZhemm_v2, phantora_function_unsupported},
+    {"cublasZhemm_v2", (void*)&cublasZhemm_v2, phantora_function_emulated},
     {"cublasZhemm_v2_64", (void*)&cublasZhemm_v2_64, phantora_function_unsupported},
     {"cublasZhemv", (void*)&cublasZhemv, phantora_function_unsupported},
-    {"cublasZhemv_v2", (void*)&cublasZhemv_v2, phantora_function_unsupported},
+    {"cublasZhemv_v2", (void*)&cublasZhemv_v2, phantora_function_emulated},
     {"cublasZhemv_v2_64", (void*)&cublasZhemv_v2_64, phantora_function_unsupported},
     {"cublasZher", (void*)&cublasZher, phantora_function_unsupported},
     {"cublasZher2", (void*)&cublasZher2, phantora_function_unsupported},
-    {"cublasZher2_v2", (void*)&cublasZher2_v2, phantora_function_unsupported},
+    {"cublasZher2_v2", (void*)&cublasZher2_v2, phantora_function_emulated},
     {"cublasZher2_v2_64", (void*)&cublasZher2_v2_64, phantora_function_unsupported},
     {"cublasZher2k", (void*)&cublasZher2k, phantora_function_unsupported},
-    {"cublasZher2k_v2", (void*)&cublasZher2k_v2, phantora_function_unsupported},
+    {"cublasZher2k_v2", (void*)&cublasZher2k_v2, phantora_function_emulated},
     {"cublasZher2k_v2_64", (void*)&cublasZher2k_v2_64, phantora_function_unsupported},
-    {"cublasZher_v2", (void*)&cublasZher_v2, phantora_function_unsupported},
+    {"cublasZher_v2", (void*)&cublasZher_v2, phantora_function_emulated},
     {"cublasZher_v2_64", (void*)&cublasZher_v2_64, phantora_function_unsupported},
     {"cublasZherk", (void*)&cublasZherk, phantora_function_unsupported},
-    {"cublasZherk_v2", (void*)&cublasZherk_v2, phantora_function_unsupported},
+    {"cublasZherk_v2", (void*)&cublasZherk_v2, phantora_function_emulated},
     {"cublasZherk_v2_64", (void*)&cublasZherk_v2_64, phantora_function_unsupported},
     {"cublasZherkx", (void*)&cublasZherkx, phantora_function_unsupported},
     {"cublasZherkx_64", (void*)&cublasZherkx_64, phantora_function_unsupported},
@@ -1445,30 +1446,30 @@ const struct phantora_function phantora_functions[] = {
     {"cublasZhpr_v2_64", (void*)&cublasZhpr_v2_64, phantora_function_unsupported},
     {"cublasZmatinvBatched", (void*)&cublasZmatinvBatched, phantora_function_unsupported},
     {"cublasZrot", (void*)&cublasZrot, phantora_function_unsupported},
-    {"cublasZrot_v2", (void*)&cublasZrot_v2, phantora_function_unsupported},
+    {"cublasZrot_v2", (void*)&cublasZrot_v2, phantora_function_emulated},
     {"cublasZrot_v2_64", (void*)&cublasZrot_v2_64, phantora_function_unsupported},
     {"cublasZrotg", (void*)&cublasZrotg, phantora_function_unsupported},
     {"cublasZrotg_v2", (void*)&cublasZrotg_v2, phantora_function_unsupported},
     {"cublasZscal", (void*)&cublasZscal, phantora_function_unsupported},
-    {"cublasZscal_v2", (void*)&cublasZscal_v2, phantora_function_unsupported},
+    {"cublasZscal_v2", (void*)&cublasZscal_v2, phantora_function_emulated},
     {"cublasZscal_v2_64", (void*)&cublasZscal_v2_64, phantora_function_unsupported},
     {"cublasZswap", (void*)&cublasZswap, phantora_function_unsupported},
-    {"cublasZswap_v2", (void*)&cublasZswap_v2, phantora_function_unsupported},
+    {"cublasZswap_v2", (void*)&cublasZswap_v2, phantora_function_emulated},
     {"cublasZswap_v2_64", (void*)&cublasZswap_v2_64, phantora_function_unsupported},
     {"cublasZsymm", (void*)&cublasZsymm, phantora_function_unsupported},
-    {"cublasZsymm_v2", (void*)&cublasZsymm_v2, phantora_function_unsupported},
+    {"cublasZsymm_v2", (void*)&cublasZsymm_v2, phantora_function_emulated},
     {"cublasZsymm_v2_64", (void*)&cublasZsymm_v2_64, phantora_function_unsupported},
-    {"cublasZsymv_v2", (void*)&cublasZsymv_v2, phantora_function_unsupported},
+    {"cublasZsymv_v2", (void*)&cublasZsymv_v2, phantora_function_emulated},
     {"cublasZsymv_v2_64", (void*)&cublasZsymv_v2_64, phantora_function_unsupported},
-    {"cublasZsyr2_v2", (void*)&cublasZsyr2_v2, phantora_function_unsupported},
+    {"cublasZsyr2_v2", (void*)&cublasZsyr2_v2, phantora_function_emulated},
     {"cublasZsyr2_v2_64", (void*)&cublasZsyr2_v2_64, phantora_function_unsupported},
     {"cublasZsyr2k", (void*)&cublasZsyr2k, phantora_function_unsupported},
-    {"cublasZsyr2k_v2", (void*)&cublasZsyr2k_v2, phantora_function_unsupported},
+    {"cublasZsyr2k_v2", (void*)&cublasZsyr2k_v2, phantora_function_emulated},
     {"cublasZsyr2k_v2_64", (void*)&cublasZsyr2k_v2_64, phantora_function_unsupported},
-    {"cublasZsyr_v2", (void*)&cublasZsyr_v2, phantora_function_unsupported},
+    {"cublasZsyr_v2", (void*)&cublasZsyr_v2, phantora_function_emulated},
     {"cublasZsyr_v2_64", (void*)&cublasZsyr_v2_64, phantora_function_unsupported},
     {"cublasZsyrk", (void*)&cublasZsyrk, phantora_function_unsupported},
-    {"cublasZsyrk_v2", (void*)&cublasZsyrk_v2, phantora_function_unsupported},
+    {"cublasZsyrk_v2", (void*)&cublasZsyrk_v2, phantora_function_emulated},
     {"cublasZsyrk_v2_64", (void*)&cublasZsyrk_v2_64, phantora_function_unsupported},
     {"cublasZsyrkx", (void*)&cublasZsyrkx, phantora_function_unsupported},
     {"cublasZsyrkx_64", (void*)&cublasZsyrkx_64, phantora_function_unsupported},
@@ -1486,18 +1487,18 @@ const struct phantora_function phantora_functions[] = {
     {"cublasZtpsv_v2_64", (void*)&cublasZtpsv_v2_64, phantora_function_unsupported},
     {"cublasZtpttr", (void*)&cublasZtpttr, phantora_function_unsupported},
     {"cublasZtrmm", (void*)&cublasZtrmm, phantora_function_unsupported},
-    {"cublasZtrmm_v2", (void*)&cublasZtrmm_v2, phantora_function_unsupported},
+    {"cublasZtrmm_v2", (void*)&cublasZtrmm_v2, phantora_function_emulated},
     {"cublasZtrmm_v2_64", (void*)&cublasZtrmm_v2_64, phantora_function_unsupported},
     {"cublasZtrmv", (void*)&cublasZtrmv, phantora_function_unsupported},
-    {"cublasZtrmv_v2", (void*)&cublasZtrmv_v2, phantora_function_unsupported},
+    {"cublasZtrmv_v2", (void*)&cublasZtrmv_v2, phantora_function_emulated},
     {"cublasZtrmv_v2_64", (void*)&cublasZtrmv_v2_64, phantora_function_unsupported},
     {"cublasZtrsm", (void*)&cublasZtrsm, phantora_function_unsupported},
-    {"cublasZtrsmBatched", (void*)&cublasZtrsmBatched, phantora_function_unsupported},
+    {"cublasZtrsmBatched", (void*)&cublasZtrsmBatched, phantora_function_emulated},
     {"cublasZtrsmBatched_64", (void*)&cublasZtrsmBatched_64, phantora_function_unsupported},
-    {"cublasZtrsm_v2", (void*)&cublasZtrsm_v2, phantora_function_unsupported},
+    {"cublasZtrsm_v2", (void*)&cublasZtrsm_v2, phantora_function_emulated},
     {"cublasZtrsm_v2_64", (void*)&cublasZtrsm_v2_64, phantora_function_unsupported},
     {"cublasZtrsv", (void*)&cublasZtrsv, phantora_function_unsupported},
-    {"cublasZtrsv_v2", (void*)&cublasZtrsv_v2, phantora_function_unsupported},
+    {"cublasZtrsv_v2", (void*)&cublasZtrsv_v2, phantora_function_emulated},
     {"cublasZtrsv_v2_64", (void*)&cublasZtrsv_v2_64, phantora_function_unsupported},
     {"cublasZtrttp", (void*)&cublasZtrttp, phantora_function_unsupported},
     {NULL, NULL, phantora_function_unsupported},
