@@ -1,0 +1,108 @@
+"""What the ids in the timeline mean: kernels and collectives of each rank, and their properties as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORWARD_KINDS = frozenset({"gemm", "attention", "attention_backward", "convolution", "embedding"})
+"""Kinds of cost (phantora_py.engines) that stand for forward or backward work: see docs/report.md, "Iterations"."""
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """One kernel signature with its cost, shared by all ranks that have it."""
+
+    op: str
+    kernel: str
+    shapes: str
+    """Types and shapes of the tensors, for people."""
+    engine: str
+    kind: str
+    guessed: bool
+    """The engine does not know the op."""
+    duration_ns: int
+    tokens: int
+    """Indices that an embedding looks up in its table; 0 for anything else."""
+    table_rows: int
+
+    @property
+    def name(self) -> str:
+        return self.op or self.kernel or "kernel"
+
+
+@dataclass(frozen=True)
+class CollectiveInfo:
+    """One collective definition of a rank."""
+
+    op: str
+    bytes: int
+    dtype: str
+    ranks: tuple[int, ...]
+    """Global ranks of the communicator, in member order."""
+    algorithm: str
+    protocol: str
+    peers: tuple[tuple[str, int, int], ...] = ()
+    """Of a group: ("send" | "recv", global rank, bytes)."""
+
+    @property
+    def name(self) -> str:
+        return self.op
+
+
+class Catalogue:
+    """Definitions by (rank, id), with the columns that the report looks up for whole batches of the timeline."""
+
+    def __init__(self, ranks: int) -> None:
+        self.kernels: list[dict[int, KernelInfo]] = [{} for _ in range(ranks)]
+        self.collectives: list[dict[int, CollectiveInfo]] = [{} for _ in range(ranks)]
+        self.engines: list[str] = []
+        self._engine_of = _Table(ranks, np.int16)
+        self._is_forward = _Table(ranks, np.bool_)
+        self._tokens = _Table(ranks, np.int64)
+        self._table_rows = _Table(ranks, np.int64)
+
+    def add_kernel(self, rank: int, signature: int, info: KernelInfo) -> None:
+        if info.engine not in self.engines:
+            self.engines.append(info.engine)
+        self.kernels[rank][signature] = info
+        self._engine_of.put(rank, signature, self.engines.index(info.engine))
+        self._is_forward.put(rank, signature, info.kind in FORWARD_KINDS)
+        self._tokens.put(rank, signature, info.tokens)
+        self._table_rows.put(rank, signature, info.table_rows)
+
+    def add_collective(self, rank: int, definition: int, info: CollectiveInfo) -> None:
+        self.collectives[rank][definition] = info
+
+    def engine_of(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
+        """Index into `engines`; all arguments name kernels."""
+        return self._engine_of.get(ranks, signatures)
+
+    def is_forward(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
+        return self._is_forward.get(ranks, signatures)
+
+    def tokens(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
+        return self._tokens.get(ranks, signatures)
+
+    def table_rows(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
+        return self._table_rows.get(ranks, signatures)
+
+
+class _Table:
+    """A (rank, id) array that grows."""
+
+    def __init__(self, ranks: int, dtype: Any) -> None:
+        self._values = np.zeros((ranks, 64), dtype)
+
+    def put(self, rank: int, index: int, value: int) -> None:
+        width = self._values.shape[1]
+        if index >= width:
+            more = max(width, index + 1 - width)
+            self._values = np.pad(self._values, ((0, 0), (0, more)))
+        self._values[rank, index] = value
+
+    def get(self, ranks: NDArray[np.int32], indices: NDArray[np.uint32]) -> NDArray[Any]:
+        return self._values[ranks, indices]

@@ -1,0 +1,302 @@
+"""Turns the ranks' DEFINE maps into calls of the core: costs, communicators, plans of collectives, host groups.
+
+Definitions may come in any order of ranks. A collective can only be planned once every member of its communicator is
+known; until then it stays here, and its rank's records must be held back (`is_incomplete`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from phantora_netsim import Simulation
+
+from phantora_py.catalogue import Catalogue, CollectiveInfo, KernelInfo
+from phantora_py.cluster import Cluster, Device
+from phantora_py.collectives import COLLECTIVE_OPS, CollectivePlanner
+from phantora_py.fields import Fields
+from phantora_py.frames import ProtocolError
+from phantora_py.host_groups import host_group_cost_ns
+from phantora_py.placement import MAX_RANKS, Placement
+from phantora_py.signature import Signature, SignatureError, Tensor
+
+MAX_DEFINITIONS = 1 << 22
+"""Of one kind and rank: ids are dense, so a larger one is nonsense."""
+MAX_BYTES = 1 << 60
+
+
+class Cost(Protocol):
+    """What a cost engine answers."""
+
+    @property
+    def duration_ns(self) -> int: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def guessed(self) -> bool: ...
+
+
+class CostEngine(Protocol):
+    """The part of phantora_py.engines that the simulator needs."""
+
+    @property
+    def later_launch_ns(self) -> int: ...
+    def cost(self, signature: Signature) -> Cost: ...
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """A collective definition, checked."""
+
+    rank: int
+    number: int
+    index: int
+    op: str
+    bytes: int
+    dtype: str
+    redop: str
+    root: int
+    peers: tuple[tuple[str, int, int], ...]
+    """Of a group: ("send" | "recv", member index, bytes)."""
+
+    @property
+    def agreed(self) -> tuple[str, int, str, str, int]:
+        """What all members must say alike."""
+        return self.op, self.bytes, self.dtype, self.redop, self.root
+
+    @classmethod
+    def read(cls, rank: int, number: int, index: int, size: int, fields: Fields) -> _Operation:
+        op = fields.text("op")
+        if op != "group" and op not in COLLECTIVE_OPS:
+            raise ProtocolError(f"collective {op!r}, not one of {', '.join((*COLLECTIVE_OPS, 'group'))}")
+        return cls(
+            rank,
+            number,
+            index,
+            op,
+            fields.integer("bytes", 0, MAX_BYTES, 0 if op == "group" else None),
+            fields.text("dtype", ""),
+            fields.text("redop", ""),
+            fields.integer("root", 0, size - 1, 0),
+            tuple(_peer(item, size) for item in fields.items("peers")) if op == "group" else (),
+        )
+
+
+@dataclass
+class Communicator:
+    """Members that have said so, by index."""
+
+    number: int
+    size: int
+    data: int
+    members: dict[int, tuple[int, Device]] = field(default_factory=dict)
+    """Index → (global rank, device)."""
+    waiting: list[_Operation] = field(default_factory=list)
+    """Operations that came before all members had."""
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.members) == self.size
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(self.members[index][0] for index in range(self.size))
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(self.members[index][1] for index in range(self.size))
+
+
+class Definitions:
+    """All definitions of one job."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        placements: Sequence[Placement],
+        engine: CostEngine,
+        planner: CollectivePlanner,
+        simulation: Simulation,
+        catalogue: Catalogue,
+    ) -> None:
+        self._cluster = cluster
+        self._placements = placements
+        self._engine = engine
+        self._simulation = simulation
+        self._catalogue = catalogue
+        self._planner = planner
+        self._kernels: dict[Signature, KernelInfo] = {}
+        self._comms: dict[bytes, Communicator] = {}
+        self._comms_by_data: dict[int, Communicator] = {}
+        self._member_of: list[dict[int, tuple[Communicator, int]]] = [{} for _ in placements]
+        self._host_groups: dict[bytes, int] = {}
+        self._keys: dict[tuple[Any, ...], int] = {}
+        self._incomplete: defaultdict[int, int] = defaultdict(int)
+        self.streams: list[dict[int, int]] = [{} for _ in placements]
+        """Per rank: stream → device."""
+        self._define: dict[str, Callable[[int, Fields], None]] = {
+            "kernel": self._define_kernel,
+            "collective": self._define_collective,
+            "comm": self._define_comm,
+            "stream": self._define_stream,
+            "host_group": self._define_host_group,
+            "lane": lambda rank, fields: None,
+        }
+
+    def define(self, rank: int, payload: bytes) -> None:
+        """Takes one DEFINE payload. Raises ProtocolError."""
+        fields = Fields.decode(payload, "DEFINE")
+        kind = fields.text("t")
+        if kind not in self._define:
+            raise ProtocolError(f"DEFINE of kind {kind!r}, not one of {', '.join(sorted(self._define))}")
+        try:
+            self._define[kind](rank, fields)
+        except (ValueError, OverflowError) as error:  # from the core, a planner or an engine
+            if isinstance(error, ProtocolError):
+                raise
+            raise ProtocolError(f"DEFINE of a {kind}: {error}") from error
+
+    def is_incomplete(self, rank: int) -> bool:
+        """Whether a collective of the rank still waits for members of its communicator."""
+        return self._incomplete[rank] > 0
+
+    def communicator(self, data: int) -> Communicator | None:
+        """The communicator whose DATA frames carry `data`."""
+        return self._comms_by_data.get(data)
+
+    def _define_stream(self, rank: int, fields: Fields) -> None:
+        stream, device = fields.integer("id"), self._device(rank, fields)
+        self._simulation.define_stream(rank, stream, device.local)
+        self.streams[rank][stream] = device.local
+
+    def _define_kernel(self, rank: int, fields: Fields) -> None:
+        number = self._new_id(fields, self._catalogue.kernels[rank])
+        try:
+            signature = Signature.from_definition(fields.table)
+        except SignatureError as error:
+            raise ProtocolError(str(error)) from error
+        info = self._kernels.get(signature)
+        if info is None:
+            info = self._kernels[signature] = self._kernel_info(signature)
+        later_ns = min(self._engine.later_launch_ns, info.duration_ns)
+        self._simulation.define_kernel(rank, number, info.duration_ns, later_ns)
+        self._catalogue.add_kernel(rank, number, info)
+
+    def _kernel_info(self, signature: Signature) -> KernelInfo:
+        cost = self._engine.cost(signature)
+        table, indices = _lookup(signature)
+        return KernelInfo(
+            op=signature.op,
+            kernel=signature.kernel,
+            shapes=" ".join(f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]" for tensor in signature.tensors),
+            engine=cost.engine,
+            kind=cost.kind,
+            guessed=cost.guessed,
+            duration_ns=cost.duration_ns,
+            tokens=indices.numel if indices else 0,
+            table_rows=table.shape[0] if table else 0,
+        )
+
+    def _define_comm(self, rank: int, fields: Fields) -> None:
+        number = self._new_id(fields, self._member_of[rank])
+        uid, size, data = fields.blob("uid"), fields.integer("size", 1, MAX_RANKS), fields.wide("data")
+        index = fields.integer("index", 0, size - 1)
+        comm = self._comms.get(uid)
+        if comm is None:
+            if data in self._comms_by_data:
+                raise ProtocolError(f"two communicators have the DATA number {data}")
+            comm = Communicator(len(self._comms) + 1, size, data)
+            self._simulation.define_comm(comm.number, size)
+            self._comms[uid] = self._comms_by_data[data] = comm
+        if (comm.size, comm.data) != (size, data):
+            raise ProtocolError(
+                f"communicator of {size} members with DATA number {data}, but its other members say {comm.size} and {comm.data}"
+            )
+        if index in comm.members:
+            raise ProtocolError(f"rank {comm.members[index][0]} is already member {index} of the communicator")
+        comm.members[index] = (rank, self._device(rank, fields))
+        self._member_of[rank][number] = (comm, index)
+        if comm.is_complete:
+            self._resolve(comm)
+
+    def _define_collective(self, rank: int, fields: Fields) -> None:
+        local = fields.integer("comm")
+        if local not in self._member_of[rank]:
+            raise ProtocolError(f"collective on communicator {local}, which was not defined")
+        comm, index = self._member_of[rank][local]
+        number = self._new_id(fields, self._catalogue.collectives[rank])
+        operation = _Operation.read(rank, number, index, comm.size, fields)
+        if comm.is_complete:
+            self._plan(comm, operation)
+        else:
+            self._incomplete[rank] += 1
+            comm.waiting.append(operation)
+
+    def _resolve(self, comm: Communicator) -> None:
+        waiting, comm.waiting = comm.waiting, []
+        for operation in waiting:
+            self._incomplete[operation.rank] -= 1
+            self._plan(comm, operation)
+
+    def _plan(self, comm: Communicator, operation: _Operation) -> None:
+        info = self._plan_group(comm, operation) if operation.op == "group" else self._plan_operation(comm, operation)
+        self._catalogue.add_collective(operation.rank, operation.number, info)
+
+    def _plan_operation(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
+        plan = self._planner.collective(comm.devices, operation.op, operation.bytes, operation.root)
+        key = self._keys.setdefault(operation.agreed, len(self._keys))
+        self._simulation.define_collective(
+            operation.rank, operation.number, comm.number, operation.index, key, plan.activity
+        )
+        return CollectiveInfo(operation.op, operation.bytes, operation.dtype, comm.ranks, plan.algorithm, plan.protocol)
+
+    def _plan_group(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
+        here = comm.members[operation.index][1]
+        sends = [
+            (peer, self._planner.transfer(here, comm.members[peer][1], size_bytes).activity)
+            for direction, peer, size_bytes in operation.peers
+            if direction == "send"
+        ]
+        receives = [peer for direction, peer, _bytes in operation.peers if direction == "recv"]
+        self._simulation.define_group(operation.rank, operation.number, comm.number, operation.index, sends, receives)
+        peers = tuple((direction, comm.members[peer][0], size) for direction, peer, size in operation.peers)
+        total = sum(size for _direction, _peer, size in peers)
+        return CollectiveInfo("group", total, operation.dtype, comm.ranks, "p2p", "Simple", peers)
+
+    def _define_host_group(self, rank: int, fields: Fields) -> None:
+        size = fields.integer("size", 1, MAX_RANKS)
+        group = self._host_groups.setdefault(fields.blob("uid"), len(self._host_groups) + 1)
+        cost_ns = host_group_cost_ns(fields.text("what"), size)
+        self._simulation.define_host_group(rank, fields.integer("id", 1, MAX_DEFINITIONS), group, size, cost_ns)
+
+    def _new_id(self, fields: Fields, known: dict[int, Any]) -> int:
+        number = fields.integer("id", 1, MAX_DEFINITIONS)
+        if number in known:
+            raise ProtocolError(f"{fields.text('t')} {number} was defined before")
+        return number
+
+    def _device(self, rank: int, fields: Fields) -> Device:
+        device = self._placements[rank].device(fields.integer("device"))
+        if device.local >= self._cluster.node.gpus:
+            raise ProtocolError(f"device {device.local} on a node of {self._cluster.node.gpus} GPUs")
+        return device
+
+
+def _peer(item: Any, size: int) -> tuple[str, int, int]:
+    if isinstance(item, list) and len(item) == 3:
+        direction, peer, size_bytes = item
+        numbers_fit = type(peer) is type(size_bytes) is int and 0 <= peer < size and 0 <= size_bytes <= MAX_BYTES
+        if direction in ("send", "recv") and numbers_fit:
+            return direction, peer, size_bytes
+    raise ProtocolError(f"group with peer {item!r:.80}, not ['send' or 'recv', member below {size}, bytes]")
+
+
+def _lookup(signature: Signature) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """(table, indices) of an embedding's forward."""
+    if signature.base_op == "embedding" and len(signature.tensors) >= 2 and signature.tensors[0].shape:
+        return signature.tensors[0], signature.tensors[1]
+    return None, None

@@ -1,0 +1,196 @@
+"""One simulated job: takes the ranks' frames, drives the core, hands replies out. Knows nothing of sockets or processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from phantora_netsim import Network, Simulation
+
+from phantora_py.catalogue import Catalogue
+from phantora_py.cluster import Cluster
+from phantora_py.collectives import CollectivePlanner
+from phantora_py.definitions import CostEngine, Definitions
+from phantora_py.farewell import Farewell
+from phantora_py.frames import FrameType, ProtocolError, correction, reply
+from phantora_py.mail import Mail
+from phantora_py.outbox import Outbox
+from phantora_py.placement import Placement
+from phantora_py.topology import Topology
+
+if TYPE_CHECKING:
+    from phantora_netsim._core import Marks, Reply, Timeline
+
+_PUMPS_PER_DRAIN = 256
+"""Committed history is handed on once in so many advances: often enough for bounded memory, seldom enough for speed."""
+
+
+class Observer(Protocol):
+    """Takes committed history, in commit order; how it is cut into pieces must not matter."""
+
+    def observe(self, timeline: Timeline, marks: Marks) -> None: ...
+
+
+class JobFailed(Exception):
+    """The job cannot go on; the message is for the user."""
+
+
+class Job:
+    def __init__(
+        self,
+        cluster: Cluster,
+        placements: Sequence[Placement],
+        engine: CostEngine,
+        outbox: Outbox,
+    ) -> None:
+        network = Network()
+        planner = CollectivePlanner(Topology(cluster, network))
+        self.cluster = cluster
+        self.placements = placements
+        self.catalogue = Catalogue(len(placements))
+        self.farewells: dict[int, Farewell] = {}
+        self.observers: list[Observer] = []
+        self.speculated_answers = 0
+        self._simulation = Simulation(len(placements), network)
+        self.definitions = Definitions(cluster, placements, engine, planner, self._simulation, self.catalogue)
+        self._outbox = outbox
+        self._mail = Mail(self.definitions, outbox)
+        self._held: dict[int, list[bytes]] = {}
+        self._closing: set[int] = set()
+        self._closed: set[int] = set()
+        self._pumps = 0
+
+    @property
+    def world_size(self) -> int:
+        return len(self.placements)
+
+    @property
+    def closed_ranks(self) -> frozenset[int]:
+        """Ranks that have ended."""
+        return frozenset(self._closed | self._closing)
+
+    @property
+    def corrected_answers(self) -> int:
+        return self._simulation.corrected_replies
+
+    def clock_ns(self, rank: int) -> int:
+        """The rank's main host clock, as far as it is final."""
+        return self._simulation.clock_ns(rank)
+
+    def frame(self, rank: int, kind: int, payload: bytes) -> None:
+        """Takes one frame of a rank. Raises ProtocolError; nothing of the frame has an effect then."""
+        if rank in self.farewells:
+            raise ProtocolError(f"a frame of type {kind} after BYE")
+        if kind == FrameType.BATCH:
+            self._batch(rank, payload)
+        elif kind == FrameType.DEFINE:
+            self.definitions.define(rank, payload)
+            self._release()
+            self._mail.collect()
+        elif kind == FrameType.DATA:
+            self._mail.carry(rank, payload)
+        elif kind == FrameType.BYE:
+            self.farewells[rank] = Farewell.read(payload)
+        else:
+            raise ProtocolError(f"a frame of type {kind}, which ranks do not send at this point")
+
+    def close(self, rank: int) -> None:
+        """The rank's process has ended or will send nothing more."""
+        if rank in self._closed:
+            return
+        if rank in self._held:
+            self._closing.add(rank)
+        else:
+            self._closed.add(rank)
+            self._simulation.close_rank(rank)
+
+    def pump(self) -> None:
+        """Commits what has become certain and answers it. Raises JobFailed."""
+        self._answer(self._simulation.advance())
+        self._check_agreement()
+        self._pumps += 1
+        if self._pumps % _PUMPS_PER_DRAIN == 0:
+            self._drain()
+
+    def speculate(self) -> bool:
+        """At quiescence: answers the earliest waiting request from a speculation. False if nothing can move."""
+        replies = self._simulation.speculate()
+        self._answer(replies)
+        return bool(replies)
+
+    def is_waiting(self) -> bool:
+        """Whether some host timeline waits for an answer."""
+        return bool(self._simulation.waiting())
+
+    def is_at_an_end(self) -> bool:
+        """Whether each rank has ended or waits for the simulator with its main timeline."""
+        waiting = {lane.rank for lane in self._simulation.waiting() if lane.lane == 0}
+        return len(waiting | self._closed | self._closing) == self.world_size
+
+    def diagnosis(self) -> str:
+        """Who waits for what, for a job in which nothing can move."""
+        lines = [
+            f"rank {lane.rank}{f' (timeline {lane.lane})' if lane.lane else ''}: waits since "
+            f"{lane.since_ns / 1e9:.6f} s for {lane.reason}"
+            for lane in sorted(self._simulation.waiting(), key=lambda lane: (lane.rank, lane.lane))
+        ]
+        missing = sorted(set(range(self.world_size)) - self.closed_ranks - {w.rank for w in self._simulation.waiting()})
+        if missing:
+            lines.append(f"ranks that wait for nothing here: {', '.join(map(str, missing))}")
+        if self._closed:
+            lines.append(f"ranks that have ended: {', '.join(map(str, sorted(self._closed)))}")
+        return "\n  ".join([*lines, *self._simulation.mismatches()])
+
+    def finish(self) -> None:
+        """Every rank has ended: commits all that can still happen and hands it to the observers."""
+        self._held.clear()
+        for rank in range(self.world_size):
+            self.close(rank)
+        self._answer(self._simulation.advance())
+        self._drain()
+
+    def _batch(self, rank: int, payload: bytes) -> None:
+        if rank in self._held or self.definitions.is_incomplete(rank):
+            self._held.setdefault(rank, []).append(payload)
+            return
+        self._feed(rank, payload)
+
+    def _feed(self, rank: int, payload: bytes) -> None:
+        try:
+            self._simulation.feed(rank, payload)
+        except ValueError as error:
+            raise ProtocolError(f"BATCH: {error}") from error
+
+    def _release(self) -> None:
+        """Feeds what was held back of ranks whose collectives are all planned now."""
+        for rank in [rank for rank in self._held if not self.definitions.is_incomplete(rank)]:
+            for payload in self._held.pop(rank):
+                try:
+                    self._feed(rank, payload)
+                except ProtocolError as error:
+                    self._outbox.refuse(rank, str(error))
+                    break
+            if rank in self._closing:
+                self._closing.remove(rank)
+                self.close(rank)
+
+    def _answer(self, replies: Sequence[Reply]) -> None:
+        for change in self._simulation.take_corrections():
+            self._outbox.send(change.rank, correction(change.request, change.value))
+        for answer in replies:
+            self.speculated_answers += answer.speculated
+            self._outbox.send(answer.rank, reply(answer.request, answer.value, speculated=answer.speculated))
+
+    def _check_agreement(self) -> None:
+        mismatches = self._simulation.mismatches()
+        if mismatches:
+            raise JobFailed(
+                "ranks disagree on a collective, which would hang or corrupt data on real GPUs\n  "
+                + "\n  ".join(mismatches)
+                + "\n  hint: all ranks of a communicator must call the same operations with the same sizes, in one order"
+            )
+
+    def _drain(self) -> None:
+        timeline, marks = self._simulation.take_timeline(), self._simulation.take_marks()
+        for observer in self.observers:
+            observer.observe(timeline, marks)

@@ -1,0 +1,183 @@
+"""Collects what a job's report needs while it runs, and makes the JSON of docs/report.md from it.
+
+Everything is a function of simulated times and definitions: sums are sums of integers, lists are sorted. Only `wall_s`
+and the counts of speculated answers depend on the machine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phantora_py.catalogue import Catalogue
+from phantora_py.farewell import Farewell, unknown_reads
+from phantora_py.history import Nodes, RankHistory, Segment
+from phantora_py.iterations import Iteration, Share, find_iterations, share_of, steady_median, warm_up_count
+from phantora_py.job import Job
+
+if TYPE_CHECKING:
+    from phantora_netsim._core import Marks, Timeline
+
+SCHEMA = "phantora.report/1"
+NETWORK_ENGINE = "network"
+"""Stands in `cost_engines` for collectives, whose durations come from the network."""
+
+_KERNEL, _MARK, _MEMORY = 1, 10, 13
+_STEP_ENDED, _STEP_BEGAN = 1, 2
+
+
+class Report:
+    """Observer of one job."""
+
+    def __init__(self, ranks: int, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._histories = [RankHistory() for _ in range(ranks)]
+        self._device_ns: Counter[str] = Counter()
+        self._peaks = np.zeros((ranks, 2), np.uint64)
+
+    def observe(self, timeline: Timeline, marks: Marks) -> None:
+        self._observe_nodes(timeline)
+        self._observe_marks(marks)
+
+    def result(
+        self, job: Job, cluster_name: str, command: Sequence[str], exit_codes: Mapping[int, int], wall_s: float
+    ) -> dict[str, Any]:
+        """The report as docs/report.md describes it; call once, when the job is finished."""
+        tails = [history.finish() for history in self._histories]
+        iterations = find_iterations([history.segments for history in self._histories])
+        warm_up = warm_up_count(iterations)
+        steady = iterations[warm_up:]
+        reads = unknown_reads(job.farewells.values())
+        iteration_ns = steady_median(iteration.duration_ns for iteration in steady) if steady else None
+        return {
+            "schema": SCHEMA,
+            "cluster": cluster_name,
+            "command": list(command),
+            "world_size": job.world_size,
+            "iteration_ns": iteration_ns,
+            "iterations": [
+                {
+                    "index": index,
+                    "duration_ns": iteration.duration_ns,
+                    "warm_up": index < warm_up,
+                    "slowest_rank": iteration.slowest_rank,
+                }
+                for index, iteration in enumerate(iterations)
+            ],
+            "breakdown": self._breakdown(steady, tails),
+            "tokens": _tokens(steady, iteration_ns, job.world_size),
+            "ranks": [self._rank(job, rank, exit_codes) for rank in range(job.world_size)],
+            "cost_engines": _shares(self._device_ns),
+            "unknown_reads": sum(read.count for read in reads),
+            "unknown_read_sites": [asdict(read) for read in reads],
+            "guessed": self._guessed(job.farewells),
+            "speculated_answers": job.speculated_answers,
+            "corrected_answers": job.corrected_answers,
+            "wall_s": round(wall_s, 3),
+        }
+
+    def _observe_nodes(self, timeline: Timeline) -> None:
+        if not len(timeline.rank):
+            return
+        is_kernel = timeline.kind == _KERNEL
+        counts = is_kernel & (timeline.later == 0)
+        nodes = Nodes(
+            timeline.device,
+            timeline.start_ns,
+            timeline.end_ns,
+            is_kernel,
+            self._where(is_kernel, timeline, self._catalogue.is_forward, np.bool_),
+            self._where(counts, timeline, self._catalogue.tokens, np.int64),
+            self._where(counts, timeline, self._catalogue.table_rows, np.int64),
+        )
+        for rank in np.unique(timeline.rank).tolist():
+            self._histories[rank].add(nodes[timeline.rank == rank])
+        self._add_device_time(timeline, is_kernel)
+
+    @staticmethod
+    def _where(chosen: NDArray[np.bool_], timeline: Timeline, column: Any, dtype: Any) -> NDArray[Any]:
+        """A property of the chosen kernels; 0 for all other nodes."""
+        values = np.zeros(len(chosen), dtype)
+        values[chosen] = column(timeline.rank[chosen], timeline.definition[chosen])
+        return values
+
+    def _add_device_time(self, timeline: Timeline, is_kernel: NDArray[np.bool_]) -> None:
+        durations = timeline.end_ns - timeline.start_ns
+        engines = self._catalogue.engine_of(timeline.rank[is_kernel], timeline.definition[is_kernel])
+        for index in np.unique(engines).tolist():
+            name = self._catalogue.engines[index]
+            self._device_ns[name] += int(durations[is_kernel][engines == index].sum())
+        if not is_kernel.all():
+            self._device_ns[NETWORK_ENGINE] += int(durations[~is_kernel].sum())
+
+    def _observe_marks(self, marks: Marks) -> None:
+        memory = marks.kind == _MEMORY
+        np.maximum.at(self._peaks[:, 0], marks.rank[memory], marks.a[memory])
+        np.maximum.at(self._peaks[:, 1], marks.rank[memory], marks.b[memory])
+        steps = marks.kind == _MARK
+        for rank, time_ns, what in zip(
+            marks.rank[steps].tolist(), marks.time_ns[steps].tolist(), marks.a[steps].tolist(), strict=True
+        ):
+            if what == _STEP_ENDED:
+                self._histories[rank].step_ended(time_ns)
+            elif what == _STEP_BEGAN:
+                self._histories[rank].step_began(time_ns)
+
+    def _breakdown(self, steady: Sequence[Iteration], tails: Sequence[Segment]) -> dict[str, Any] | None:
+        """Over the steady iterations; over the whole run where there are none."""
+        if steady:
+            share = sum((iteration.share for iteration in steady), Share())
+        else:
+            parts = [*tails, *(segment for history in self._histories for segment in history.segments)]
+            share = sum((share_of(part) for part in parts), Share())
+        if not share.total_ns:
+            return None
+        return {
+            "over": "steady_iterations" if steady else "run",
+            "compute": share.compute_ns / share.total_ns,
+            "exposed_communication": share.exposed_ns / share.total_ns,
+            "idle": share.idle_ns / share.total_ns,
+        }
+
+    def _rank(self, job: Job, rank: int, exit_codes: Mapping[int, int]) -> dict[str, Any]:
+        allocated, reserved = (int(peak) or None for peak in self._peaks[rank])
+        farewell = job.farewells.get(rank, Farewell())
+        place = job.placements[rank]
+        return {
+            "rank": rank,
+            "node": place.node,
+            "local_rank": place.local_rank,
+            "peak_allocated_bytes": farewell.peak_allocated_bytes or allocated,
+            "peak_reserved_bytes": farewell.peak_reserved_bytes or reserved,
+            "clock_ns": job.clock_ns(rank),
+            "exit_code": exit_codes.get(rank),
+        }
+
+    def _guessed(self, farewells: Mapping[int, Farewell]) -> list[str]:
+        costs = {
+            f"cost of {info.name}" for kernels in self._catalogue.kernels for info in kernels.values() if info.guessed
+        }
+        told = {text for farewell in farewells.values() for text in farewell.guessed}
+        return sorted(costs | told)
+
+
+def _shares(device_ns: Mapping[str, int]) -> dict[str, float]:
+    total = sum(device_ns.values())
+    return {name: device_ns[name] / total for name in sorted(device_ns)} if total else {}
+
+
+def _tokens(steady: Sequence[Iteration], iteration_ns: int | None, world_size: int) -> dict[str, Any] | None:
+    """From embedding look-ups; None where there were none."""
+    per_iteration = steady_median(iteration.tokens for iteration in steady) if steady else 0
+    if not per_iteration or not iteration_ns:
+        return None
+    return {
+        "per_iteration": per_iteration,
+        "per_s": per_iteration * 1e9 / iteration_ns,
+        "per_s_per_rank": per_iteration * 1e9 / iteration_ns / world_size,
+    }

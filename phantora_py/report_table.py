@@ -1,0 +1,133 @@
+"""Prints a report (docs/report.md) for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_ITERATIONS_SHOWN = 20
+_SITES_SHOWN = 8
+
+
+def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Console | None = None) -> None:
+    """`all_ranks`: list every rank's memory instead of the worst one's."""
+    out = console or Console(highlight=False)
+    out.print()
+    out.print(f"[bold]phantora[/bold]: {result['world_size']} ranks on {result['cluster']}")
+    if result["iterations"]:
+        out.print(_iterations(result["iterations"]))
+    out.print(_summary(result))
+    if all_ranks or result["world_size"] <= 8:
+        out.print(_ranks(result["ranks"]))
+    for line in _remarks(result):
+        out.print(line, markup=False)
+
+
+def _iterations(iterations: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table("iteration", "simulated time", "", title="iterations", title_justify="left")
+    table.columns[0].justify = table.columns[1].justify = "right"
+    shown = iterations
+    if len(iterations) > _ITERATIONS_SHOWN:
+        shown = [*iterations[: _ITERATIONS_SHOWN // 2], *iterations[-_ITERATIONS_SHOWN // 2 :]]
+    for position, iteration in enumerate(shown):
+        if position and iteration["index"] > shown[position - 1]["index"] + 1:
+            table.add_row("…", "…", f"{len(iterations) - len(shown)} more")
+        note = "warm-up" if iteration["warm_up"] else ""
+        table.add_row(str(iteration["index"] + 1), duration(iteration["duration_ns"]), note)
+    return table
+
+
+def _summary(result: Mapping[str, Any]) -> Table:
+    table = Table(show_header=False, title="summary", title_justify="left")
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in _summary_rows(result):
+        table.add_row(name, value)
+    return table
+
+
+def _summary_rows(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    rows = [("iteration (steady median)", _or_unknown(result["iteration_ns"], duration, "no optimizer steps seen"))]
+    breakdown, tokens = result["breakdown"], result["tokens"]
+    if breakdown:
+        rows += [
+            ("compute", _percent(breakdown["compute"])),
+            ("exposed communication", _percent(breakdown["exposed_communication"])),
+            ("idle", _percent(breakdown["idle"])),
+        ]
+    if tokens:
+        rows += [
+            ("tokens/s", f"{tokens['per_s']:,.0f}"),
+            ("tokens/s a rank", f"{tokens['per_s_per_rank']:,.0f}"),
+        ]
+    rows += [
+        ("peak memory allocated", _worst(result["ranks"], "peak_allocated_bytes")),
+        ("peak memory reserved", _worst(result["ranks"], "peak_reserved_bytes")),
+        ("device time by engine", ", ".join(f"{name} {_percent(share)}" for name, share in _largest(result))),
+        ("unknown reads", f"{result['unknown_reads']:,}"),
+        ("speculated answers", f"{result['speculated_answers']} ({result['corrected_answers']} corrected)"),
+        ("wall time", f"{result['wall_s']:.1f} s"),
+    ]
+    return rows
+
+
+def _largest(result: Mapping[str, Any]) -> list[tuple[str, float]]:
+    return sorted(result["cost_engines"].items(), key=lambda item: (-item[1], item[0]))
+
+
+def _ranks(ranks: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table("rank", "node", "peak allocated", "peak reserved", "clock", title="ranks", title_justify="left")
+    for column in table.columns:
+        column.justify = "right"
+    for rank in ranks:
+        table.add_row(
+            str(rank["rank"]),
+            str(rank["node"]),
+            _or_unknown(rank["peak_allocated_bytes"], gibibytes),
+            _or_unknown(rank["peak_reserved_bytes"], gibibytes),
+            duration(rank["clock_ns"]),
+        )
+    return table
+
+
+def _remarks(result: Mapping[str, Any]) -> list[str]:
+    sites = sorted(result["unknown_read_sites"], key=lambda site: (-site["count"], site["op"], site["site"]))
+    lines = [
+        f"unknown read: {site['op']} at {site['site']}: {site['count']:,} times, {site['bytes']:,} bytes"
+        for site in sites[:_SITES_SHOWN]
+    ]
+    if len(sites) > _SITES_SHOWN:
+        lines.append(f"unknown read: {len(sites) - _SITES_SHOWN} more places")
+    return lines + [f"guessed: {text}" for text in result["guessed"]]
+
+
+def _worst(ranks: Sequence[Mapping[str, Any]], key: str) -> str:
+    known = [(rank[key], -rank["rank"]) for rank in ranks if rank[key] is not None]
+    if not known:
+        return "not known"
+    value, negated = max(known)
+    return f"{gibibytes(value)} (rank {-negated})"
+
+
+def _or_unknown(value: Any, show: Any, unknown: str = "not known") -> str:
+    return unknown if value is None else str(show(value))
+
+
+def gibibytes(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.2f} GiB"
+
+
+def duration(time_ns: int) -> str:
+    """In the unit in which people would say it."""
+    if time_ns >= 10**9:
+        return f"{time_ns / 10**9:.3f} s"
+    if time_ns >= 10**6:
+        return f"{time_ns / 10**6:.3f} ms"
+    return f"{time_ns / 10**3:.3f} µs"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
