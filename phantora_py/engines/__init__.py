@@ -1,0 +1,7 @@
+"""Cost engines: how long a launch takes on a GPU, from its signature."""
+
+from phantora_py.engines.analytic import AnalyticEngine
+from phantora_py.engines.engine import Cost, Engine
+from phantora_py.engines.fused import FusedEngine, default_engine
+
+__all__ = ["AnalyticEngine", "Cost", "Engine", "FusedEngine", "default_engine"]

@@ -1,0 +1,103 @@
+"""The analytic engine: a calibrated roofline for every launch, so that nothing is without a cost.
+
+In this order: host functions take no device time; copies go by their bytes and link; products and attention by tiles and
+waves; known ops by the bytes they move; unknown ops by the bytes they show and raw launches by their grid, both guessed.
+
+Large products are limited by power rather than by peak rates (see `sustained_flops`), because training runs them back to
+back; `sustained=False` gives the time of a short burst, as micro-benchmarks measure it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from phantora_py.engines import attention, gemm, roofline, traffic
+from phantora_py.engines.constants import (
+    ARCHITECTURES,
+    CONVOLUTION_RATE,
+    FP8_ENERGY,
+    KIND_RATES,
+    POWER_EXPONENT,
+    ArchitectureConstants,
+)
+from phantora_py.engines.engine import Cost
+from phantora_py.gpus import Gpu
+from phantora_py.signature import Signature
+
+
+class AnalyticEngine:
+    """Costs of every launch on one GPU model."""
+
+    name = "analytic"
+
+    def __init__(self, gpu: Gpu, *, sustained: bool = True, constants: ArchitectureConstants | None = None) -> None:
+        self._gpu = gpu
+        self._constants = constants or ARCHITECTURES[gpu.architecture]
+        self._sustained = sustained
+
+    @property
+    def floor_ns(self) -> int:
+        """The least that any kernel takes; also the cost of a later launch of an op that is already counted."""
+        return round(self._constants.memory.floor_ns)
+
+    def cost(self, signature: Signature) -> Cost:
+        """Never None: this engine is the last one asked."""
+        if signature.node == "host_func":
+            return Cost(0, self.name, "host_func")
+        kind, time_ns, guessed = self._estimate(signature)
+        return Cost(max(math.ceil(time_ns), self.floor_ns), self.name, kind, guessed)
+
+    def _estimate(self, signature: Signature) -> tuple[str, float, bool]:
+        if signature.copy is not None:
+            return "copy", roofline.copy_ns(signature.copy, self._gpu, self._constants.memory), False
+        if product := gemm.find_product(signature):
+            return self._product(product, signature.base_op in gemm.CONVOLUTIONS)
+        if work := attention.find_attention(signature):
+            return "attention", self._attention_ns(work), False
+        if moved := traffic.find_traffic(signature):
+            return moved.kind, self._memory_ns(moved), False
+        return self._guess(signature)
+
+    def _product(self, product: gemm.Product, convolution: bool) -> tuple[str, float, bool]:
+        if not product.flops:
+            return "gemm", self._constants.gemm.floor_ns, False
+        time_ns = gemm.burst_ns(product, self._gpu, self._constants.gemm)
+        if convolution:
+            return "convolution", self._limited(time_ns / CONVOLUTION_RATE, product.flops, product.dtype), False
+        return "gemm", self._limited(time_ns, product.flops, product.dtype), False
+
+    def _attention_ns(self, work: attention.Attention) -> float:
+        constants = self._constants.attention[work.implementation]
+        time_ns = attention.burst_ns(work, self._gpu, constants, self._constants.memory.floor_ns)
+        return self._limited(time_ns, work.flops, work.dtype)
+
+    def _limited(self, burst_ns: float, flops: float, dtype: str) -> float:
+        """The burst's time, or that in which the power limit lets so many operations through."""
+        if not self._sustained:
+            return burst_ns
+        return max(burst_ns, flops / self.sustained_flops(dtype) * 1e9)
+
+    def sustained_flops(self, dtype: str) -> float:
+        """Operations per second that the power limit allows for long.
+
+        An operation costs energy E on the whole board at the rated limit P₀, so the rate is P₀ / E there, and
+        (P / P₀) ** POWER_EXPONENT of that under a limit P. Types other than bf16 are taken to need energy in proportion
+        to the time they keep the tensor cores busy, fp8 a measured share.
+        """
+        constants = self._constants
+        rated = constants.reference_power_w / constants.joules_per_flop
+        rate = rated * math.pow(self._gpu.power_limit_w / constants.reference_power_w, POWER_EXPONENT)
+        if dtype.startswith("float8"):
+            return rate / FP8_ENERGY
+        return rate * self._gpu.tensor_flops(dtype) / self._gpu.fp16_flops
+
+    def _memory_ns(self, moved: traffic.Traffic) -> float:
+        memory = self._constants.memory
+        share = memory.streaming * KIND_RATES.get(moved.kind, 1.0)
+        return roofline.memory_ns(moved, self._gpu, memory, share)
+
+    def _guess(self, signature: Signature) -> tuple[str, float, bool]:
+        if signature.tensors:
+            return "other", self._memory_ns(traffic.visible_traffic(signature)), True
+        moved = traffic.Traffic("other", roofline.launch_bytes(signature))
+        return "launch", self._memory_ns(moved), True

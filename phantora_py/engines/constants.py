@@ -1,0 +1,193 @@
+"""Every fitted or published figure that the analytic engine rests on, with its source.
+
+`python -m phantora_py.engines.calibrate` repeats the fits and prints the errors; docs/accuracy.md has them.
+
+How the figures came about, by name in the comments below:
+  silicon    bf16 GEMM and context-attention tables of aiconfigurator-core 0.12 (Apache-2.0), read from the package
+  simumax    MooreThreads/SimuMax configs/system at 4dcaae5 (Apache-2.0): GEMM in training layouts, SDPA both ways
+  vidur      microsoft/vidur data/profiling at 7d47513 (MIT): fp16 layers of inference, A100, H100, A40
+  neusight   sitar-lab/NeuSight data/dataset at 6945927 (MIT): fp32 micro-benchmarks of PyTorch 2.1
+  flash      Dao-AILab/flash-attention benchmarks (BSD-3) and its FlashAttention-3 paper, arXiv 2407.08608
+  assumed    no measurement at hand: a reasoned guess, to be replaced by a profile
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True)
+class GemmConstants:
+    """A matrix product as CTAs that each compute one tile of the result."""
+
+    efficiency: float
+    """Share of the tensor cores' peak that an infinitely large tile in an infinite product reaches."""
+    tile_half: float
+    """Tile intensity m·n/(m+n) at which a CTA reaches half of that."""
+    cta_overhead_ns: float
+    """Prologue and epilogue of a CTA."""
+    quantisation: float
+    """1: the last wave lasts as long as a full one; 0: partial waves cost their share (persistent, stream-K kernels)."""
+    memory_efficiency: float
+    """Share of the memory bandwidth that its compulsory traffic gets."""
+    overlap_loss: float
+    """Part of the shorter of compute and memory time that is not hidden behind the longer."""
+    floor_ns: float
+    """What the smallest product takes over its tile."""
+
+
+@dataclass(frozen=True)
+class AttentionConstants:
+    """Fused attention as CTAs that each take 128 rows of one head."""
+
+    efficiency: float
+    """Share of the tensor peak at head dimension 128 and infinite length."""
+    narrow: float
+    """The same at head dimension 64, relative to 128."""
+    wide: float
+    """The same at head dimension 256, relative to 128."""
+    cta_overhead_ns: float
+    """Prologue and epilogue of a CTA."""
+    backward: float
+    """Rate of the backward pass (2.5 times the products), relative to the forward pass."""
+
+
+@dataclass(frozen=True)
+class MemoryConstants:
+    """Kernels that are bound by memory."""
+
+    floor_ns: float
+    """The shortest a kernel ever takes on the stream, start to start of the next."""
+    streaming: float
+    """Share of the data-sheet bandwidth that long contiguous reads and writes get."""
+    l2_gain: float
+    """How many times faster than from memory the part that stays in the L2 cache is."""
+    l2_share: float
+    """Part of the L2 cache that holds a kernel's operands from the one before."""
+
+
+@dataclass(frozen=True)
+class ArchitectureConstants:
+    gemm: GemmConstants
+    attention: MappingProxyType[str, AttentionConstants]
+    memory: MemoryConstants
+    joules_per_flop: float
+    """Energy of one bf16 operation in a large product of random data, everything on the board included."""
+    reference_power_w: float
+    """Power limit at which that energy was found."""
+
+
+POWER_EXPONENT: Final = 0.7
+"""Sustained rate ∝ (power limit / rated limit) ** this, for kernels that are limited by power.
+
+With P = C·V²·f, rate ∝ P at the voltage floor and ∝ P^(1/3) where voltage follows frequency; published pairs lie between:
+H100 500 W against 700 W, FlashAttention-3 forward at 8,192 and head dimension 128: 465 against 646 TFLOP/s, exponent 0.98
+(meta-pytorch/tritonbench issue 141; flash); H100 PCIe 350 W against SXM 700 W, largest matmul rate an SM: 4.38 against 6.00,
+0.58 (mag-/gpu_benchmark README); least squares of the two Hopper pairs: 0.69. GB300 500 W against 1,400 W, cuBLAS: 617
+against 1,600 to 2,174, 0.93 to 1.22 (facebookexperimental/triton pull 2023); A100 PCIe 300 W against SXM 400 W: 230
+(simumax) against 257 (thonking.ai, random normal), 0.39.
+"""
+
+FP8_ENERGY: Final = 0.6
+"""Energy of an fp8 operation relative to bf16 (silicon: fp8 products of 10 ms and longer on H100 reach 1.6 to 1.7 times
+the bf16 rate)."""
+
+FP8_EFFICIENCY: Final = 0.65
+"""Share of the doubled peak that fp8 products reach, relative to bf16 products (silicon, H100)."""
+
+CONVOLUTION_RATE: Final = 0.75
+"""Rate of an implicit product relative to a plain one (assumed)."""
+
+STRIDED: Final = 0.6
+"""Bandwidth of kernels that walk an operand out of order, relative to contiguous ones (assumed)."""
+
+TRANSFER: Final = 0.85
+"""Share of a link's rate that copies between devices, or device and pinned host memory, reach (assumed)."""
+
+TRANSFER_LATENCY_NS: Final = 2_500
+"""Least time of such a copy (assumed)."""
+
+KIND_RATES: Final = MappingProxyType(
+    {
+        "elementwise": 1.0,
+        "copy": 1.0,
+        "fill": 1.0,
+        "optimizer": 0.95,
+        "reduction": 0.9,
+        "norm": 0.68,
+        "softmax": 0.85,
+        "gather": 0.75,
+        "random": 0.6,
+        "sort": 0.5,
+        "other": 0.8,
+    }
+)
+"""Bandwidth of each kind of kernel relative to streaming (elementwise, norm, softmax: neusight; others assumed)."""
+
+_AMPERE = ArchitectureConstants(
+    gemm=GemmConstants(0.85, 0.28, 1544, 0.80, 0.83, 0.46, 2978),
+    attention=MappingProxyType(
+        {
+            "flash": AttentionConstants(0.66, 0.87, 0.95, 1500, 0.85),
+            "cudnn": AttentionConstants(0.66, 0.87, 0.95, 1500, 0.85),
+            "efficient": AttentionConstants(0.40, 0.9, 0.9, 1500, 0.8),
+        }
+    ),
+    memory=MemoryConstants(2000, 0.87, 1.5, 0.4),
+    joules_per_flop=1.556e-12,
+    reference_power_w=400,
+)
+_HOPPER = ArchitectureConstants(
+    gemm=GemmConstants(0.925, 2.9, 1635, 0.78, 0.85, 0.215, 1517),
+    attention=MappingProxyType(
+        {
+            "flash": AttentionConstants(0.38, 0.87, 0.9, 1500, 0.87),
+            "cudnn": AttentionConstants(0.62, 0.7, 0.96, 1500, 0.84),
+            "efficient": AttentionConstants(0.25, 0.9, 0.9, 1500, 0.8),
+        }
+    ),
+    memory=MemoryConstants(1800, 0.92, 1.5, 0.4),
+    joules_per_flop=1.014e-12,
+    reference_power_w=700,
+)
+_BLACKWELL = ArchitectureConstants(
+    gemm=GemmConstants(1.246, 55.0, 2207, 0.37, 0.82, 0.29, 143),
+    attention=MappingProxyType(
+        {
+            "flash": AttentionConstants(0.17, 0.87, 0.9, 1500, 0.9),
+            "cudnn": AttentionConstants(0.55, 0.7, 1.05, 1500, 0.84),
+            "efficient": AttentionConstants(0.12, 0.9, 0.9, 1500, 0.8),
+        }
+    ),
+    memory=MemoryConstants(1800, 0.90, 1.5, 0.4),
+    joules_per_flop=0.905e-12,
+    reference_power_w=1000,
+)
+_ADA = ArchitectureConstants(
+    gemm=GemmConstants(0.625, 1.23, 2129, 0.67, 0.79, 0.05, 1000),
+    attention=MappingProxyType(
+        {
+            "flash": AttentionConstants(0.5, 0.95, 1.0, 1500, 0.85),
+            "cudnn": AttentionConstants(0.5, 0.95, 1.0, 1500, 0.85),
+            "efficient": AttentionConstants(0.3, 0.9, 0.9, 1500, 0.8),
+        }
+    ),
+    memory=MemoryConstants(1800, 0.87, 1.5, 0.4),
+    joules_per_flop=1.85e-12,
+    reference_power_w=350,
+)
+_VOLTA = ArchitectureConstants(
+    gemm=GemmConstants(0.75, 2.0, 2500, 0.9, 0.8, 0.46, 3000),
+    attention=MappingProxyType(
+        dict.fromkeys(("flash", "cudnn", "efficient"), AttentionConstants(0.35, 0.9, 0.9, 2500, 0.8))
+    ),
+    memory=MemoryConstants(2500, 0.85, 1.3, 0.4),
+    joules_per_flop=3.2e-12,
+    reference_power_w=300,
+)
+
+ARCHITECTURES: Final = MappingProxyType(
+    {"volta": _VOLTA, "ampere": _AMPERE, "ada": _ADA, "hopper": _HOPPER, "blackwell": _BLACKWELL}
+)

@@ -1,0 +1,239 @@
+"""Matrix products: what a signature multiplies, and how long a tiled kernel takes for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from phantora_py.engines.constants import FP8_EFFICIENCY, GemmConstants
+from phantora_py.gpus import Gpu
+from phantora_py.signature import DTYPE_BYTES, Scalar, Signature, Tensor
+
+TILES = ((256, 128), (128, 256), (192, 128), (128, 192), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 64))
+SPLITS = (1, 2, 4, 8, 16)
+_K_STEP = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """`batch` products D[m, n] = A[m, k] · B[k, n]."""
+
+    m: int
+    n: int
+    k: int
+    batch: int
+    dtype: str
+    """Of the inputs, which sets the rate."""
+    out_bytes: int
+    """Bytes of an element of D."""
+    reads_d: bool = False
+    """D is also read: accumulation into it, or a matrix added."""
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.m * self.n * self.k * self.batch
+
+    @property
+    def traffic_bytes(self) -> int:
+        """Bytes that must move at least."""
+        element = DTYPE_BYTES[self.dtype]
+        read = (self.m * self.k + self.k * self.n) * element
+        return self.batch * (read + self.m * self.n * self.out_bytes * (2 if self.reads_d else 1))
+
+
+def compute_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
+    """Time of the tensor cores under the best of the usual tiles, at the clock of a short burst.
+
+    A CTA that owns a tile of tm × tn does 2·tm·tn·k operations at its SM's rate, which grows with the tile's intensity
+    tm·tn / (tm + tn), plus a fixed prologue and epilogue. CTAs fill the SMs in waves. Splitting k over several CTAs makes
+    more of them and costs a second pass.
+    """
+    rate = gpu.tensor_flops(product.dtype) * constants.efficiency / gpu.sm_count / 1e9
+    if product.dtype.startswith("float8"):
+        rate *= FP8_EFFICIENCY
+    best = math.inf
+    for tile_m, tile_n in TILES:
+        tiles = math.ceil(product.m / tile_m) * math.ceil(product.n / tile_n) * product.batch
+        intensity = tile_m * tile_n / (tile_m + tile_n)
+        per_k_ns = 2 * tile_m * tile_n / (rate * intensity / (intensity + constants.tile_half))
+        for split in SPLITS:
+            depth = math.ceil(product.k / split / _K_STEP) * _K_STEP
+            cta_ns = depth * per_k_ns + constants.cta_overhead_ns
+            best = min(
+                best,
+                _waves(tiles * split, gpu.sm_count, constants) * cta_ns + _reduction_ns(product, split, gpu, constants),
+            )
+            if depth <= _K_STEP:
+                break
+    return best
+
+
+def _waves(ctas: int, sms: int, constants: GemmConstants) -> float:
+    waves = ctas / sms
+    return constants.quantisation * math.ceil(waves) + (1 - constants.quantisation) * max(waves, 1.0)
+
+
+def _reduction_ns(product: Product, split: int, gpu: Gpu, constants: GemmConstants) -> float:
+    """Writing and adding the partial sums of a split k."""
+    if split == 1:
+        return 0.0
+    partial_bytes = product.m * product.n * product.batch * 4 * split
+    return partial_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9 + constants.cta_overhead_ns
+
+
+def burst_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
+    """Time of one product on a cool GPU: compute and memory, the shorter partly hidden behind the longer."""
+    compute = compute_ns(product, gpu, constants)
+    memory = product.traffic_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9
+    return constants.floor_ns + max(compute, memory) + constants.overlap_loss * min(compute, memory)
+
+
+# --- which product a signature is ------------------------------------------------------------------------------------
+
+
+def find_product(signature: Signature) -> Product | None:
+    """The product of a BLAS call, or of an op that is one; None for anything else.
+
+    The library call knows the true sizes. The op adds what the call does not say: how many groups, whether D is read.
+    """
+    if signature.gemm is not None:
+        return _from_call(signature)
+    rule = _OPS.get(signature.base_op)
+    return rule(signature) if rule else None
+
+
+_READS_D = frozenset(("addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addbmm_", "_addmm_activation", "addmv"))
+
+
+def _from_call(signature: Signature) -> Product:
+    call = signature.gemm
+    assert call is not None
+    bias_only = any(len(tensor.shape) == 1 for tensor in signature.tensors[:1])
+    reads_d = signature.base_op in _READS_D and not bias_only
+    element = DTYPE_BYTES[call.dtype_d]
+    return Product(call.m, call.n, call.k, max(call.batch, 1), call.dtype_a, element, reads_d)
+
+
+def _matrices(signature: Signature) -> Sequence[Tensor]:
+    return [tensor for tensor in signature.tensors if len(tensor.shape) >= 2]
+
+
+def _plain(skip: int, reads_d: bool = False) -> Callable[[Signature], Product | None]:
+    """A rule for ops whose tensors are `skip` others, then A[…, m, k] and B[…, k, n]."""
+
+    def rule(signature: Signature) -> Product | None:
+        if len(signature.tensors) < skip + 2:
+            return None
+        a, b = signature.tensors[skip], signature.tensors[skip + 1]
+        if not a.shape or not b.shape:
+            return None
+        k = a.shape[-1]
+        batch = b.shape[0] if len(b.shape) == 3 else 1
+        n = b.shape[-1] if len(b.shape) >= 2 else 1
+        m = a.numel // max(k * batch, 1)
+        added = reads_d and len(signature.tensors[0].shape) >= 2
+        return Product(m, n, k, batch, a.dtype, a.element_bytes, added)
+
+    return rule
+
+
+def _linear(signature: Signature) -> Product | None:
+    if len(signature.tensors) < 2:
+        return None
+    x, weight = signature.tensors[0], signature.tensors[1]
+    if not x.shape or not weight.shape:
+        return None
+    k = x.shape[-1]
+    return Product(x.numel // max(k, 1), weight.numel // max(k, 1), k, 1, x.dtype, x.element_bytes)
+
+
+def _grouped(signature: Signature) -> Product | None:
+    """_grouped_mm: A[rows, k] · B[groups, k, n] by offsets, or A[m, rows] · B[rows, n] split along the rows (weights'
+    gradients), rows shared evenly between the groups."""
+    matrices = _matrices(signature)
+    if len(matrices) < 2:
+        return None
+    a, b = matrices[0], matrices[1]
+    if len(a.shape) == 2 and len(b.shape) == 3:
+        groups = max(b.shape[0], 1)
+        return Product(_share(a.shape[0], groups), b.shape[2], b.shape[1], groups, a.dtype, 2)
+    if len(a.shape) == 3 and len(b.shape) == 2:
+        groups = max(a.shape[0], 1)
+        return Product(a.shape[1], _share(b.shape[1], groups), a.shape[2], groups, a.dtype, 2)
+    if len(a.shape) == 2 and len(b.shape) == 2:
+        groups = max((t.numel for t in signature.tensors if t.dtype == "int32"), default=1) or 1
+        return Product(a.shape[0], b.shape[1], _share(a.shape[1], groups), groups, a.dtype, 2)
+    return Product(a.shape[1], b.shape[2], a.shape[2], max(a.shape[0], 1), a.dtype, 2)
+
+
+def _share(rows: int, groups: int) -> int:
+    return math.ceil(rows / groups)
+
+
+def _convolution(signature: Signature) -> Product | None:
+    """A convolution as an implicit product: every output position times every filter."""
+    images = _matrices(signature)
+    if len(images) < 2:
+        return None
+    x, weight = images[0], images[1]
+    positions = _output_positions(x.shape, weight.shape, signature.scalars)
+    groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
+    filters, depth = weight.shape[0] // groups, math.prod(weight.shape[1:])
+    return Product(x.shape[0] * positions, filters, depth, groups, x.dtype, x.element_bytes)
+
+
+def _output_positions(x: Sequence[int], weight: Sequence[int], scalars: Sequence[Scalar]) -> int:
+    """Output positions from the first three lists of the op's scalars. `convolution` lists stride, padding, dilation;
+    `cudnn_convolution` padding, stride, dilation: told apart because a stride is never 0."""
+    spatial = len(x) - 2
+    lists = [s for s in scalars if isinstance(s, tuple) and all(isinstance(v, int) for v in s) and len(s) == spatial]
+    first, second, dilation = (*lists, *[(1,) * spatial] * 3)[:3]
+    stride, padding = (second, first) if any(v == 0 for v in first) else (first, second)
+    total = 1
+    for i in range(spatial):
+        step, pad, spread = (int(v[i]) if isinstance(v[i], int) else 1 for v in (stride, padding, dilation))  # type: ignore[arg-type]
+        total *= max((x[2 + i] + 2 * pad - spread * (weight[2 + i] - 1) - 1) // max(step, 1) + 1, 1)
+    return total
+
+
+def _convolution_backward(signature: Signature) -> Product | None:
+    """Gradients of input and weight: twice the forward product."""
+    images = [tensor for tensor in signature.tensors if len(tensor.shape) >= 3]
+    if len(images) < 3:
+        return None
+    grad, x, weight = images[0], images[1], images[2]
+    positions = math.prod(grad.shape[2:])
+    groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
+    depth = math.prod(weight.shape[1:])
+    return Product(x.shape[0] * positions, weight.shape[0] // groups, depth, 2 * groups, x.dtype, x.element_bytes)
+
+
+_OPS: dict[str, Callable[[Signature], Product | None]] = {
+    "mm": _plain(0),
+    "bmm": _plain(0),
+    "mv": _plain(0),
+    "dot": _plain(0),
+    "matmul": _plain(0),
+    "addmm": _plain(1, True),
+    "addmm_": _plain(1, True),
+    "addmv": _plain(1, True),
+    "baddbmm": _plain(1, True),
+    "baddbmm_": _plain(1, True),
+    "_addmm_activation": _plain(1, True),
+    "_scaled_mm": _plain(0),
+    "_scaled_mm_v2": _plain(0),
+    "_int_mm": _plain(0),
+    "linear": _linear,
+    "_grouped_mm": _grouped,
+    "_scaled_grouped_mm": _grouped,
+    "convolution": _convolution,
+    "_convolution": _convolution,
+    "cudnn_convolution": _convolution,
+    "_conv_depthwise2d": _convolution,
+    "conv_depthwise3d": _convolution,
+    "slow_conv3d_forward": _convolution,
+    "convolution_backward": _convolution_backward,
+    "cudnn_convolution_transpose": _convolution,
+}
+CONVOLUTIONS = frozenset(name for name in _OPS if "conv" in name)

@@ -1,0 +1,416 @@
+"""Bytes that an op moves, from its name and its arguments' shapes, and which kind of kernel moves them.
+
+A signature lists inputs and written arguments but not the results of functional ops; each rule here knows what its op
+returns. A tensor that is modified in place is read and written; one that is only overwritten is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from phantora_py.signature import DTYPE_BYTES, Signature, Tensor
+
+SECTOR_BYTES = 32
+"""Least that a scattered access moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    kind: str
+    """elementwise, reduction, norm, softmax, gather, copy, fill, random, sort, optimizer."""
+    bytes: float
+    strided: bool = False
+    """Some operand is walked out of order: short accesses, lower bandwidth."""
+    launches: int = 1
+    """Kernels that the op needs at least, for its floor."""
+
+
+Rule = Callable[[Signature], Traffic]
+
+
+def find_traffic(signature: Signature) -> Traffic | None:
+    """What the op moves; None if the op is not known."""
+    name = signature.base_op
+    rule = _RULES.get(name)
+    if rule is None and name.startswith("_foreach_"):
+        rule = _foreach
+    if rule is None and name.startswith("_fused_") and name.endswith("_"):
+        rule = _fused_optimizer
+    if rule is None and name.endswith("_"):
+        rule = _RULES.get(name[:-1])
+    return rule(signature) if rule else None
+
+
+def visible_traffic(signature: Signature) -> Traffic:
+    """For an op that no rule knows: every argument once, written ones twice, and a result like the largest input."""
+    return Traffic("other", _arguments(signature) + _result_like_largest(signature))
+
+
+# --- shared arithmetic -----------------------------------------------------------------------------------------------
+
+
+def _is_out_variant(signature: Signature) -> bool:
+    """Whether the written arguments are results that the op does not read (`add.out`, `sort.values`)."""
+    overload = signature.op.rpartition(".")[2] if "." in signature.op else ""
+    return "out" in overload or overload in ("values", "output", "grad_input", "values_stable")
+
+
+def _mutated(signature: Signature) -> list[Tensor]:
+    return [tensor for tensor in signature.tensors if tensor.role == "mut"]
+
+
+def _inputs(signature: Signature) -> list[Tensor]:
+    return [tensor for tensor in signature.tensors if tensor.role == "in"]
+
+
+def _arguments(signature: Signature) -> float:
+    """Bytes of the arguments: read once, and written once where the op modifies them."""
+    factor = 1 if _is_out_variant(signature) else 2
+    return signature.read_bytes + factor * signature.mutated_bytes
+
+
+def _result_like_largest(signature: Signature) -> float:
+    if any(tensor.numel for tensor in _mutated(signature)):
+        return 0.0
+    return float(max((tensor.bytes for tensor in signature.tensors), default=0))
+
+
+def broadcast(shapes: Iterable[Sequence[int]]) -> tuple[int, ...]:
+    """Shape that several shapes broadcast to; a size that does not fit counts as its larger one."""
+    result: list[int] = []
+    for shape in shapes:
+        result = [1] * (len(shape) - len(result)) + result
+        for i, size in enumerate(reversed(shape), 1):
+            result[-i] = size if result[-i] == 1 else max(result[-i], size) if size != 1 else result[-i]
+    return tuple(result)
+
+
+def promoted_bytes(tensors: Sequence[Tensor]) -> int:
+    """Element size of a result: zero-dimensional tensors do not widen it unless there are no others."""
+    widths = [t.element_bytes for t in tensors if t.shape] or [t.element_bytes for t in tensors]
+    return max(widths, default=4)
+
+
+def _is_strided(tensors: Sequence[Tensor]) -> bool:
+    """Whether operands of one size lie in memory in different orders, or with gaps."""
+    large = [t for t in tensors if t.numel > 1 and 0 not in t.strides]
+    orders = {t.strides for t in large if t.is_dense}
+    full = {t.shape for t in large}
+    return any(not t.is_dense for t in large) or (len(full) == 1 and len(orders) > 1)
+
+
+# --- rules by class --------------------------------------------------------------------------------------------------
+
+
+def _elementwise(outputs: float = 1.0, out_bytes: int | None = None, launches: int = 1) -> Rule:
+    """One result of the inputs' broadcast shape (`outputs` of them), `out_bytes` an element if not the promoted size."""
+
+    def rule(signature: Signature) -> Traffic:
+        total = _arguments(signature)
+        if not any(tensor.numel for tensor in _mutated(signature)):
+            operands = _inputs(signature)
+            width = out_bytes or promoted_bytes(operands)
+            total += outputs * math.prod(broadcast(t.shape for t in operands)) * width
+        return Traffic("elementwise", total, _is_strided(signature.tensors), launches)
+
+    return rule
+
+
+def _reduction(passes: float = 1.0) -> Rule:
+    def rule(signature: Signature) -> Traffic:
+        return Traffic("reduction", passes * signature.read_bytes + signature.mutated_bytes)
+
+    return rule
+
+
+def _scan(signature: Signature) -> Traffic:
+    return Traffic("reduction", 2.0 * signature.read_bytes + _result_like_largest(signature))
+
+
+def _norm_forward(signature: Signature) -> Traffic:
+    """layer_norm, rms_norm: read x, write y; the weights stay in the cache."""
+    x = signature.tensors[0].bytes if signature.tensors else 0
+    return Traffic("norm", 2.0 * x)
+
+
+def _norm_backward(signature: Signature) -> Traffic:
+    """Reads dy and x and writes dx; then reads dy and x once more for the gradients of the weights."""
+    if len(signature.tensors) < 2:
+        return visible_traffic(signature)
+    grad, x = signature.tensors[0], signature.tensors[1]
+    has_weight = any(len(tensor.shape) == 1 for tensor in signature.tensors[2:])
+    return Traffic("norm", (grad.bytes + x.bytes) * (2 if has_weight else 1) + x.bytes, launches=2 if has_weight else 1)
+
+
+_ROW_IN_SHARED_BYTES = 48 * 1024
+"""Softmax rows up to about this size stay on the SM between its passes."""
+
+
+def _softmax(reads_when_long: int) -> Rule:
+    """Rows that fit on the SM are read once; longer ones once a pass (maximum, sum, result)."""
+
+    def rule(signature: Signature) -> Traffic:
+        if not signature.tensors:
+            return visible_traffic(signature)
+        first = signature.tensors[0]
+        width = max((DTYPE_BYTES["float32"] if any(s is True for s in signature.scalars) else 0), first.element_bytes)
+        row = (first.shape[-1] if first.shape else 1) * first.element_bytes
+        reads = reads_when_long if row > _ROW_IN_SHARED_BYTES else 1
+        return Traffic("softmax", reads * signature.read_bytes + first.numel * width)
+
+    return rule
+
+
+def _nll_forward(signature: Signature) -> Traffic:
+    """Reads one entry of each row."""
+    rows = signature.tensors[1].numel if len(signature.tensors) > 1 else 0
+    return Traffic("gather", rows * (SECTOR_BYTES + 8.0))
+
+
+def _nll_backward(signature: Signature) -> Traffic:
+    """Writes one entry of each row; the zeros come from a fill of its own."""
+    rows = signature.tensors[2].numel if len(signature.tensors) > 2 else 0
+    return Traffic("gather", rows * (SECTOR_BYTES + 8.0))
+
+
+def _index_tensors(signature: Signature) -> list[Tensor]:
+    return [t for t in _inputs(signature) if t.dtype in ("int64", "int32", "bool", "uint8") and t.shape]
+
+
+def _row_bytes(source: Tensor, dims: int) -> float:
+    """Bytes that one index of `dims` dimensions picks, at least a sector."""
+    return max(math.prod(source.shape[dims:]) * source.element_bytes, SECTOR_BYTES)
+
+
+def _gather_rows(signature: Signature) -> Traffic:
+    """embedding, index_select, index: whole rows picked by indices, read and written."""
+    if not signature.tensors:
+        return visible_traffic(signature)
+    indices = [t for t in _index_tensors(signature) if t is not signature.tensors[0]]
+    picked = math.prod(broadcast(t.shape for t in indices)) if indices else 0
+    dims = len(indices) if signature.base_op == "index" else 1
+    source = signature.tensors[0]
+    if indices and indices[0].dtype in ("bool", "uint8"):
+        return Traffic("gather", 2.0 * source.bytes + indices[0].bytes)
+    return Traffic("gather", 2.0 * picked * _row_bytes(source, dims) + sum(t.bytes for t in indices))
+
+
+def _scatter_rows(signature: Signature) -> Traffic:
+    """index_put_, index_add_, index_copy_: values read, the rows they meet read and written."""
+    values = [t for t in _inputs(signature) if t not in _index_tensors(signature)]
+    moved = max((t.bytes for t in values), default=0)
+    accumulates = any(s is True for s in signature.scalars) or "add" in signature.base_op
+    return Traffic(
+        "gather", signature.read_bytes + (2.0 if accumulates else 1.0) * moved, launches=2 if accumulates else 1
+    )
+
+
+def _gather_elements(signature: Signature) -> Traffic:
+    """gather, scatter, take: an element for each index."""
+    indices = _index_tensors(signature)
+    picked = indices[0].numel if indices else 0
+    source = signature.tensors[0] if signature.tensors else None
+    width = source.element_bytes if source else 4
+    reach = min(picked * SECTOR_BYTES, max(source.bytes if source else 0, picked * width))
+    return Traffic("gather", reach + picked * (8.0 + width))
+
+
+def _embedding_backward(signature: Signature) -> Traffic:
+    """Sorts the indices, then adds each gradient row to its row of the table (zeroed by a fill of its own)."""
+    grad = signature.tensors[0].bytes if signature.tensors else 0
+    indices = signature.tensors[1].bytes if len(signature.tensors) > 1 else 0
+    return Traffic("gather", 2.0 * grad + _RADIX_PASSES * 4.0 * indices, launches=4)
+
+
+def _slice_like_backward(signature: Signature) -> Traffic:
+    """slice_backward, select_backward: copies the gradient into zeros made by other kernels."""
+    return Traffic("copy", 2.0 * signature.read_bytes)
+
+
+def _concatenate(signature: Signature) -> Traffic:
+    """cat, stack: every input read and written. Also _chunk_cat.out and the copies of FSDP, which name their result."""
+    return Traffic("copy", 2.0 * signature.read_bytes)
+
+
+def _overwrite(kind: str) -> Rule:
+    """fill_, zero_, normal_, …: writes its first argument, reads nothing."""
+
+    def rule(signature: Signature) -> Traffic:
+        written = signature.mutated_bytes or max((t.bytes for t in signature.tensors), default=0)
+        return Traffic(kind, float(written))
+
+    return rule
+
+
+def _copy(signature: Signature) -> Traffic:
+    """copy_, _to_copy, clone, contiguous: reads one tensor, writes another, possibly of another type or order."""
+    target = _mutated(signature)[:1] or signature.tensors[:1]
+    source = _inputs(signature)[:1] or target
+    total = sum(t.stored_bytes for t in source) + sum(t.bytes for t in target)
+    return Traffic("copy", float(total), _is_strided([*source, *target]))
+
+
+_RADIX_PASSES = 4
+"""Passes of a radix sort over 32-bit keys; each reads and writes keys and values."""
+
+
+def _sort(signature: Signature) -> Traffic:
+    keys = signature.tensors[0] if signature.tensors else None
+    if keys is None:
+        return visible_traffic(signature)
+    passes = _RADIX_PASSES * max(keys.element_bytes / 4, 0.5)
+    return Traffic("sort", passes * 2 * keys.numel * (keys.element_bytes + 8.0), launches=4)
+
+
+def _select_top(signature: Signature) -> Traffic:
+    """topk, kthvalue, median: a few counting passes over the input."""
+    return Traffic("sort", 4.0 * signature.read_bytes, launches=2)
+
+
+def _compact(signature: Signature) -> Traffic:
+    """nonzero, masked_select: counts, then writes what is kept (at most everything)."""
+    return Traffic("reduction", 2.0 * signature.read_bytes + _result_like_largest(signature), launches=3)
+
+
+def _foreach(signature: Signature) -> Traffic:
+    """One kernel over lists. Reductions read; in-place ops read and write the first list; others return lists."""
+    name = signature.base_op
+    if name in ("_foreach_norm", "_foreach_max"):
+        return Traffic("reduction", float(signature.read_bytes))
+    if name in ("_foreach_copy_", "_foreach_zero_"):
+        return Traffic("optimizer", float(signature.read_bytes + signature.mutated_bytes))
+    total = _arguments(signature)
+    if not _mutated(signature):
+        lists = 2 if name.rstrip("_").endswith(("add", "sub", "mul", "div", "lerp")) and "List" in signature.op else 1
+        total += signature.read_bytes / lists
+    return Traffic("optimizer", float(total))
+
+
+def _fused_optimizer(signature: Signature) -> Traffic:
+    """_fused_adam(w)_, _fused_sgd_, _fused_adagrad_: the schema marks the gradients as written, but they are only read."""
+    written = _mutated(signature)
+    steps = sum(1 for t in _inputs(signature) if t.numel == 1)
+    lists = max(round(len(written) / steps), 2) if steps else max(4, 2)
+    each = max(len(written) // lists, 1)
+    gradients = sum(t.stored_bytes for t in written[each : 2 * each])
+    return Traffic("optimizer", signature.read_bytes + 2.0 * signature.mutated_bytes - gradients)
+
+
+def _unscale(signature: Signature) -> Traffic:
+    return Traffic("optimizer", 2.0 * signature.mutated_bytes + signature.read_bytes)
+
+
+def _pool(signature: Signature) -> Traffic:
+    return Traffic("elementwise", signature.read_bytes * 1.5)
+
+
+def _batch_norm(passes: float) -> Rule:
+    def rule(signature: Signature) -> Traffic:
+        large = max((t.bytes for t in signature.tensors), default=0)
+        return Traffic("norm", passes * large, launches=2)
+
+    return rule
+
+
+_UNARY = """
+abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh asinh
+acosh atanh sigmoid logit erf erfc erfinv lgamma digamma ceil floor round trunc frac sign sgn relu relu6 gelu silu mish elu
+celu selu leaky_relu hardtanh hardswish hardsigmoid softplus softshrink hardshrink threshold clamp clamp_min clamp_max clip
+nan_to_num bitwise_not conj_physical real imag angle view_as_real_copy polygamma rsub pow float_power remainder fmod
+glu log_sigmoid_forward special_i0 sinc logical_not_ rot90 flip roll tril triu dropout repeat repeat_interleave constant_pad_nd
+"""
+_BINARY = """
+add sub mul div true_divide floor_divide maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 copysign nextafter
+bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift __and__ __or__ __xor__ __lshift__ __rshift__
+addcmul addcdiv lerp where masked_fill polar complex xlogy mse_loss smooth_l1_loss huber_loss binary_cross_entropy
+silu_backward gelu_backward sigmoid_backward tanh_backward threshold_backward elu_backward leaky_relu_backward
+hardtanh_backward hardswish_backward hardsigmoid_backward softplus_backward mish_backward logit_backward glu_backward
+native_dropout_backward mse_loss_backward smooth_l1_loss_backward binary_cross_entropy_with_logits
+binary_cross_entropy_backward log_sigmoid_backward masked_scatter _fused_dropout_backward
+"""
+_COMPARISONS = (
+    "eq ne lt le gt ge isnan isinf isfinite isposinf isneginf logical_and logical_or logical_xor logical_not isclose"
+)
+_REDUCTIONS = """
+sum mean prod nansum amax amin aminmax max min any all norm linalg_vector_norm argmax argmin logsumexp var std var_mean
+std_mean count_nonzero equal mode frobenius_norm sum_to_size _is_all_true _is_any_true renorm dist
+"""
+_OVERWRITES = {
+    "fill": "fill zero zeros full ones arange range linspace logspace eye new_zeros new_full zeros_like ones_like full_like",
+    "random": "normal uniform random bernoulli exponential cauchy log_normal geometric rand randn randint rand_like "
+    "randn_like randint_like multinomial",
+}
+_COPIES = "copy _to_copy clone contiguous _reshape_copy permute_copy t_copy expand_copy _copy_from _pin_memory"
+_CONCATENATIONS = """
+cat stack _chunk_cat all_gather_copy_in chunk_cat split_with_sizes_copy unbind_copy split_copy hstack vstack concat block_diag
+"""
+
+
+def _table() -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    rules.update(dict.fromkeys((_UNARY + _BINARY).split(), _elementwise()))
+    rules.update(dict.fromkeys(_COMPARISONS.split(), _elementwise(out_bytes=1)))
+    rules.update(dict.fromkeys(_REDUCTIONS.split(), _reduction()))
+    for kind, names in _OVERWRITES.items():
+        rules.update(dict.fromkeys(names.split(), _overwrite(kind)))
+    rules.update(dict.fromkeys(_COPIES.split(), _copy))
+    rules.update(dict.fromkeys(_CONCATENATIONS.split(), _concatenate))
+    rules.update(dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), _scan))
+    rules.update(dict.fromkeys(("native_layer_norm", "_fused_rms_norm", "rms_norm", "layer_norm"), _norm_forward))
+    rules.update(dict.fromkeys(("native_layer_norm_backward", "_fused_rms_norm_backward"), _norm_backward))
+    rules.update(dict.fromkeys(("native_group_norm",), _batch_norm(3)))
+    rules.update(dict.fromkeys(("native_group_norm_backward",), _batch_norm(5)))
+    rules.update(dict.fromkeys(("native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit"), _batch_norm(3)))
+    rules.update(dict.fromkeys(("native_batch_norm_backward", "cudnn_batch_norm_backward"), _batch_norm(5)))
+    rules.update(dict.fromkeys(("_softmax", "_log_softmax", "_safe_softmax", "softmax", "log_softmax"), _softmax(3)))
+    rules.update(dict.fromkeys(("_softmax_backward_data", "_log_softmax_backward_data"), _softmax(2)))
+    rules.update(dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _nll_forward))
+    rules.update(dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward))
+    rules.update(dict.fromkeys(("embedding", "index_select", "index", "_unsafe_index"), _gather_rows))
+    rules.update(dict.fromkeys(("embedding_dense_backward", "_embedding_bag_dense_backward"), _embedding_backward))
+    scatters = (
+        "index_put",
+        "_index_put_impl",
+        "_unsafe_index_put",
+        "index_add",
+        "index_copy",
+        "index_fill",
+        "index_reduce",
+    )
+    rules.update(dict.fromkeys(scatters, _scatter_rows))
+    elements = (
+        "gather",
+        "scatter",
+        "scatter_add",
+        "scatter_reduce",
+        "take",
+        "put",
+        "take_along_dim",
+        "bincount",
+        "histc",
+    )
+    rules.update(dict.fromkeys((*elements, "searchsorted", "bucketize"), _gather_elements))
+    rules.update(
+        dict.fromkeys(("slice_backward", "select_backward", "slice_scatter", "select_scatter"), _slice_like_backward)
+    )
+    rules.update(dict.fromkeys(("sort", "argsort", "msort", "unique_consecutive", "_unique2", "unique_dim"), _sort))
+    rules.update(dict.fromkeys(("topk", "kthvalue", "median", "nanmedian"), _select_top))
+    rules.update(dict.fromkeys(("nonzero", "masked_select", "nonzero_static", "argwhere"), _compact))
+    rules.update(dict.fromkeys(("_amp_foreach_non_finite_check_and_unscale",), _unscale))
+    pools = (
+        "avg_pool2d",
+        "max_pool2d_with_indices",
+        "_adaptive_avg_pool2d",
+        "upsample_nearest2d",
+        "upsample_bilinear2d",
+    )
+    rules.update(dict.fromkeys((*pools, *(f"{name}_backward" for name in pools)), _pool))
+    rules["native_dropout"] = _elementwise(outputs=1.5)
+    rules["_fused_dropout"] = _elementwise(outputs=1.5)
+    rules["randperm"] = _sort
+    return rules
+
+
+_RULES = _table()
