@@ -2,6 +2,6 @@
 
 from phantora_py.engines.analytic import AnalyticEngine
 from phantora_py.engines.engine import Cost, Engine
-from phantora_py.engines.fused import FusedEngine, default_engine
+from phantora_py.engines.fused import FusedEngine
 
-__all__ = ["AnalyticEngine", "Cost", "Engine", "FusedEngine", "default_engine"]
+__all__ = ["AnalyticEngine", "Cost", "Engine", "FusedEngine"]

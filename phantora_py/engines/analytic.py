@@ -53,7 +53,7 @@ class AnalyticEngine:
         if product := gemm.find_product(signature):
             return self._product(product, signature.base_op in gemm.CONVOLUTIONS)
         if work := attention.find_attention(signature):
-            return "attention", self._attention_ns(work), False
+            return "attention_backward" if work.backward else "attention", self._attention_ns(work), False
         if moved := traffic.find_traffic(signature):
             return moved.kind, self._memory_ns(moved), False
         return self._guess(signature)

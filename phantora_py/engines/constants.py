@@ -119,6 +119,7 @@ KIND_RATES: Final = MappingProxyType(
         "norm": 0.68,
         "softmax": 0.85,
         "gather": 0.75,
+        "embedding": 0.75,
         "random": 0.6,
         "sort": 0.5,
         "other": 0.8,

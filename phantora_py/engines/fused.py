@@ -12,31 +12,25 @@ from phantora_py.signature import Signature
 
 
 class FusedEngine:
-    """First answer wins. The last engine must answer everything."""
+    """First answer wins; the analytic engine comes last and answers everything."""
 
     name = "fused"
 
-    def __init__(self, engines: Sequence[Engine], floor_ns: int) -> None:
-        self._engines = tuple(engines)
+    def __init__(self, gpu: Gpu, engines: Sequence[Engine] | None = None) -> None:
+        """`engines` are asked before the analytic one, best source first; None: those that the project comes with."""
+        analytic = AnalyticEngine(gpu)
+        self._engines: tuple[Engine, ...] = (*(engines or ()), analytic)
         self._answers: dict[Signature, Cost] = {}
-        self.floor_ns = floor_ns
+        self.later_launch_ns = analytic.floor_ns
         """The cost of a later launch of an op that is already counted."""
 
     def cost(self, signature: Signature) -> Cost:
-        """The first engine's answer. Raises LookupError if none has one (none of ours lets that happen)."""
+        """The first engine's answer; the same object for equal signatures."""
         known = self._answers.get(signature)
         if known is None:
-            known = self._answers[signature] = self._ask(signature)
+            answers = (engine.cost(signature) for engine in self._engines)
+            known = self._answers[signature] = next(answer for answer in answers if answer is not None)
         return known
-
-    def _ask(self, signature: Signature) -> Cost:
-        for engine in self._engines:
-            if (cost := engine.cost(signature)) is not None:
-                return cost
-        names = ", ".join(engine.name for engine in self._engines)
-        raise LookupError(
-            f"no engine of [{names}] has a cost for {signature.key}\n  hint: end the list with an analytic one"
-        )
 
     @property
     def answered(self) -> Counter[str]:
@@ -47,9 +41,3 @@ class FusedEngine:
     def guessed(self) -> list[Signature]:
         """Signatures whose cost is a guess."""
         return [signature for signature, cost in self._answers.items() if cost.guessed]
-
-
-def default_engine(gpu: Gpu) -> FusedEngine:
-    """The engines of a run on this GPU, best source first."""
-    analytic = AnalyticEngine(gpu)
-    return FusedEngine((analytic,), analytic.floor_ns)

@@ -19,7 +19,7 @@ SECTOR_BYTES = 32
 @dataclass(frozen=True, slots=True)
 class Traffic:
     kind: str
-    """elementwise, reduction, norm, softmax, gather, copy, fill, random, sort, optimizer."""
+    """elementwise, reduction, norm, softmax, embedding, gather, copy, fill, random, sort, optimizer, other."""
     bytes: float
     strided: bool = False
     """Some operand is walked out of order: short accesses, lower bandwidth."""
@@ -194,7 +194,8 @@ def _gather_rows(signature: Signature) -> Traffic:
     source = signature.tensors[0]
     if indices and indices[0].dtype in ("bool", "uint8"):
         return Traffic("gather", 2.0 * source.bytes + indices[0].bytes)
-    return Traffic("gather", 2.0 * picked * _row_bytes(source, dims) + sum(t.bytes for t in indices))
+    kind = "embedding" if signature.base_op == "embedding" else "gather"
+    return Traffic(kind, 2.0 * picked * _row_bytes(source, dims) + sum(t.bytes for t in indices))
 
 
 def _scatter_rows(signature: Signature) -> Traffic:
@@ -221,7 +222,7 @@ def _embedding_backward(signature: Signature) -> Traffic:
     """Sorts the indices, then adds each gradient row to its row of the table (zeroed by a fill of its own)."""
     grad = signature.tensors[0].bytes if signature.tensors else 0
     indices = signature.tensors[1].bytes if len(signature.tensors) > 1 else 0
-    return Traffic("gather", 2.0 * grad + _RADIX_PASSES * 4.0 * indices, launches=4)
+    return Traffic("embedding", 2.0 * grad + _RADIX_PASSES * 4.0 * indices, launches=4)
 
 
 def _slice_like_backward(signature: Signature) -> Traffic:
