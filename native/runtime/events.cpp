@@ -72,4 +72,18 @@ bool destroy(Handle handle) { return table().destroy(handle); }
 std::optional<Info> find(Handle handle) { return table().find(handle); }
 bool record(Handle handle, StreamId stream) { return table().record(handle, stream); }
 
+void wait(StreamId stream, RecordingId recording) {
+  if (recording == 0) return;
+  recorder::record(wire::RecordKind::stream_wait, stream, recording);
+  values::wait(stream, recording);
+}
+
+void synchronize(RecordingId recording) {
+  if (recording == 0) return;
+  recorder::sync_recording(recording);
+  values::drain_recording(recording);
+}
+
+bool is_complete(RecordingId recording) { return recording == 0 || recorder::query_recording(recording); }
+
 }  // namespace phantora::events

@@ -130,11 +130,25 @@ void Recorder::say_goodbye() {
     ++count;
   };
   for (const auto& contribute : farewells_) contribute(add);
+  if (!guesses_.empty()) add("guessed", packed_guesses());
   Lock lock(mutex_);
   outbox_.add(wire::FrameType::bye, wire::Pack().map(count).raw(pairs).str());
   sink_->close();
   flush(lock);
   become_inert();  // what static destructors do on the GPU no longer matters, and must not wait
+}
+
+void Recorder::declare_guess(const std::string& what) {
+  Lock lock(mutex_);
+  guesses_.insert(what);
+}
+
+std::string Recorder::packed_guesses() {
+  Lock lock(mutex_);
+  wire::Pack pack;
+  pack.array(static_cast<uint32_t>(guesses_.size()));
+  for (const std::string& guess : guesses_) pack.text(guess);
+  return pack.str();
 }
 
 // --- sending
@@ -584,6 +598,8 @@ void on_data(std::function<void(std::string_view)> handler) { Recorder::instance
 void farewell(std::function<void(std::function<void(std::string_view, std::string_view)>)> contribute) {
   Recorder::instance().farewell(std::move(contribute));
 }
+
+void declare_guess(const std::string& what) { Recorder::instance().declare_guess(what); }
 
 }  // namespace recorder
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,6 +49,8 @@ class Recorder {
   void on_data(std::function<void(std::string_view)> handler);
   void farewell(std::function<void(std::function<void(std::string_view, std::string_view)>)> contribute);
 
+  void declare_guess(const std::string& what);
+
   void end_lane(Lane& lane);
 
  private:
@@ -75,6 +78,7 @@ class Recorder {
   Listener listener();
   void say_hello();
   void say_goodbye();
+  std::string packed_guesses();
   void flush(Lock& lock);
   void run_flusher();
   void report_clocks();
@@ -121,6 +125,7 @@ class Recorder {
   RecordingId last_recording_ = 0;
   std::map<std::string, uint32_t, std::less<>> definition_ids_;
 
+  std::set<std::string> guesses_;
   std::function<void(std::string_view)> data_handler_;
   std::vector<std::function<void(std::function<void(std::string_view, std::string_view)>)>> farewells_;
 };

@@ -140,6 +140,11 @@ StreamId enter_or_fail(Handle handle, const char* function) {
        "was the stream destroyed, or does it belong to another process?");
 }
 
+void synchronize(StreamId stream) {
+  recorder::sync_stream(stream);
+  values::drain_stream(stream);
+}
+
 void order(StreamId before, StreamId stream) {
   RecordingId recording = recorder::next_recording();
   recorder::record(wire::RecordKind::event_record, before, recording);

@@ -24,5 +24,14 @@ std::optional<Info> find(Handle handle);
 // Records on a stream (as streams::enter() gave it); the previous recording is forgotten. False: no such event.
 bool record(Handle handle, StreamId stream);
 
+// Later work on the stream starts after the event's latest recording.
+void wait(StreamId stream, RecordingId recording);
+
+// cudaEventSynchronize: in the simulation, and for values.
+void synchronize(RecordingId recording);
+
+// cudaEventQuery.
+bool is_complete(RecordingId recording);
+
 }  // namespace events PHANTORA_EXPORT
 }  // namespace phantora

@@ -62,6 +62,9 @@ void on_data(std::function<void(std::string_view payload)> handler);
 // Adds `key: value` (packed msgpack) to the BYE frame; called from exit handlers before the runtime's own.
 void farewell(std::function<void(std::function<void(std::string_view key, std::string_view packed)>)> contribute);
 
+// A part of the result that is guessed, or that is not emulated in full: listed in the report. Said once for each text.
+void declare_guess(const std::string& what);
+
 }  // namespace recorder
 
 // Prints "phantora: <what>\n  hint: <hint>\n" for this rank and ends the process with code 70.

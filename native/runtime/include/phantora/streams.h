@@ -34,6 +34,9 @@ std::optional<StreamId> enter(Handle handle);
 // enter() for callers that have no error to return: an unknown handle ends the process with a message.
 StreamId enter_or_fail(Handle handle, const char* function);
 
+// cudaStreamSynchronize: in the simulation, and for values.
+void synchronize(StreamId stream);
+
 // Makes `stream` wait for all that `before` has been given so far, in the simulation and for values.
 void order(StreamId before, StreamId stream);
 
