@@ -42,12 +42,16 @@ Message decode(std::string_view payload) {
          "simulator and runtime are of different versions; reinstall phantora_py");
   }
   std::memcpy(&header, payload.data(), sizeof header);
-  return {header.comm, header.sequence, header.src, header.dst, (header.flags & known_flag) != 0,
+  return {header.comm,
+          header.sequence,
+          header.src,
+          header.dst,
+          (header.flags & known_flag) != 0,
           std::string(payload.substr(sizeof header))};
 }
 
-// The members that live in this process, and what has come for them. Messages for a communicator without members here (it
-// was aborted) are dropped.
+// The members that live in this process, and what has come for them. Messages for a communicator without members here
+// (it was aborted) are dropped.
 class Mailbox {
  public:
   void join(uint64_t comm, uint32_t member, uint32_t size) {
@@ -147,7 +151,7 @@ class Mailbox {
 
 // Never destroyed: the reader thread may deliver while the process exits.
 Mailbox& mailbox() {
-  static Mailbox& instance = [] () -> Mailbox& {
+  static Mailbox& instance = []() -> Mailbox& {
     auto* created = new Mailbox;
     recorder::on_data([created](std::string_view payload) {
       created->deliver(decode(payload));
@@ -173,9 +177,7 @@ void send(Message message) {
 bool take(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me, Message* out) {
   return mailbox().take(comm, sequence, src, me, out);
 }
-bool has(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me) {
-  return mailbox().has(comm, sequence, src, me);
-}
+bool has(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me) { return mailbox().has(comm, sequence, src, me); }
 bool wait_for(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me) {
   return mailbox().wait_for(comm, sequence, src, me);
 }

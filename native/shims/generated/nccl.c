@@ -4,48 +4,17 @@
 
 #define UNSUPPORTED(name) void name(void) { phantora_unsupported(PHANTORA_SONAME, #name); }
 
-UNSUPPORTED(ncclAllGather)
-UNSUPPORTED(ncclAllReduce)
-UNSUPPORTED(ncclAlltoAll)
-UNSUPPORTED(ncclBcast)
-UNSUPPORTED(ncclBroadcast)
-UNSUPPORTED(ncclCommAbort)
-UNSUPPORTED(ncclCommCount)
-UNSUPPORTED(ncclCommCuDevice)
-UNSUPPORTED(ncclCommDeregister)
-UNSUPPORTED(ncclCommDestroy)
-UNSUPPORTED(ncclCommFinalize)
-UNSUPPORTED(ncclCommGetAsyncError)
 UNSUPPORTED(ncclCommGetUniqueId)
 UNSUPPORTED(ncclCommGrow)
-UNSUPPORTED(ncclCommInitAll)
-UNSUPPORTED(ncclCommInitRank)
-UNSUPPORTED(ncclCommInitRankConfig)
-UNSUPPORTED(ncclCommInitRankScalable)
-UNSUPPORTED(ncclCommMemStats)
-UNSUPPORTED(ncclCommRegister)
 UNSUPPORTED(ncclCommResume)
 UNSUPPORTED(ncclCommRevoke)
 UNSUPPORTED(ncclCommShrink)
-UNSUPPORTED(ncclCommSplit)
 UNSUPPORTED(ncclCommSuspend)
-UNSUPPORTED(ncclCommUserRank)
-UNSUPPORTED(ncclCommWindowDeregister)
-UNSUPPORTED(ncclCommWindowRegister)
 UNSUPPORTED(ncclDevCommCreate)
 UNSUPPORTED(ncclDevCommDestroy)
-UNSUPPORTED(ncclGather)
-UNSUPPORTED(ncclGetErrorString)
-UNSUPPORTED(ncclGetLastError)
 UNSUPPORTED(ncclGetLsaMultimemDevicePointer)
 UNSUPPORTED(ncclGetPeerDevicePointer)
-UNSUPPORTED(ncclGetUniqueId)
-UNSUPPORTED(ncclGetVersion)
-UNSUPPORTED(ncclGroupEnd)
 UNSUPPORTED(ncclGroupSimulateEnd)
-UNSUPPORTED(ncclGroupStart)
-UNSUPPORTED(ncclMemAlloc)
-UNSUPPORTED(ncclMemFree)
 UNSUPPORTED(ncclParamBind)
 UNSUPPORTED(ncclParamDumpAll)
 UNSUPPORTED(ncclParamGet)
@@ -61,61 +30,93 @@ UNSUPPORTED(ncclParamGetU32)
 UNSUPPORTED(ncclParamGetU64)
 UNSUPPORTED(ncclParamGetU8)
 UNSUPPORTED(ncclPutSignal)
-UNSUPPORTED(ncclRecv)
-UNSUPPORTED(ncclRedOpCreatePreMulSum)
-UNSUPPORTED(ncclRedOpDestroy)
-UNSUPPORTED(ncclReduce)
-UNSUPPORTED(ncclReduceScatter)
-UNSUPPORTED(ncclResetDebugInit)
-UNSUPPORTED(ncclScatter)
-UNSUPPORTED(ncclSend)
 UNSUPPORTED(ncclSignal)
 UNSUPPORTED(ncclWaitSignal)
 UNSUPPORTED(ncclWinGetUserPtr)
 
+extern void ncclAllGather(void);
+extern void ncclAllReduce(void);
+extern void ncclAlltoAll(void);
+extern void ncclBcast(void);
+extern void ncclBroadcast(void);
+extern void ncclCommAbort(void);
+extern void ncclCommCount(void);
+extern void ncclCommCuDevice(void);
+extern void ncclCommDeregister(void);
+extern void ncclCommDestroy(void);
+extern void ncclCommFinalize(void);
+extern void ncclCommGetAsyncError(void);
+extern void ncclCommInitAll(void);
+extern void ncclCommInitRank(void);
+extern void ncclCommInitRankConfig(void);
+extern void ncclCommInitRankScalable(void);
+extern void ncclCommMemStats(void);
+extern void ncclCommRegister(void);
+extern void ncclCommSplit(void);
+extern void ncclCommUserRank(void);
+extern void ncclCommWindowDeregister(void);
+extern void ncclCommWindowRegister(void);
+extern void ncclGather(void);
+extern void ncclGetErrorString(void);
+extern void ncclGetLastError(void);
+extern void ncclGetUniqueId(void);
+extern void ncclGetVersion(void);
+extern void ncclGroupEnd(void);
+extern void ncclGroupStart(void);
+extern void ncclMemAlloc(void);
+extern void ncclMemFree(void);
+extern void ncclRecv(void);
+extern void ncclRedOpCreatePreMulSum(void);
+extern void ncclRedOpDestroy(void);
+extern void ncclReduce(void);
+extern void ncclReduceScatter(void);
+extern void ncclResetDebugInit(void);
+extern void ncclScatter(void);
+extern void ncclSend(void);
+
 const struct phantora_function phantora_functions[] = {
-    {"ncclAllGather", (void*)&ncclAllGather, phantora_function_unsupported},
-    {"ncclAllReduce", (void*)&ncclAllReduce, phantora_function_unsupported},
-    {"ncclAlltoAll", (void*)&ncclAlltoAll, phantora_function_unsupported},
-    {"ncclBcast", (void*)&ncclBcast, phantora_function_unsupported},
-    {"ncclBroadcast", (void*)&ncclBroadcast, phantora_function_unsupported},
-    {"ncclCommAbort", (void*)&ncclCommAbort, phantora_function_unsupported},
-    {"ncclCommCount", (void*)&ncclCommCount, phantora_function_unsupported},
-    {"ncclCommCuDevice", (void*)&ncclCommCuDevice, phantora_function_unsupported},
-    {"ncclCommDeregister", (void*)&ncclCommDeregister, phantora_function_unsupported},
-    {"ncclCommDestroy", (void*)&ncclCommDestroy, phantora_function_unsupported},
-    {"ncclCommFinalize", (void*)&ncclCommFinalize, phantora_function_unsupported},
-    {"ncclCommGetAsyncError", (void*)&ncclCommGetAsyncError, phantora_function_unsupported},
+    {"ncclAllGather", (void*)&ncclAllGather, phantora_function_emulated},
+    {"ncclAllReduce", (void*)&ncclAllReduce, phantora_function_emulated},
+    {"ncclAlltoAll", (void*)&ncclAlltoAll, phantora_function_emulated},
+    {"ncclBcast", (void*)&ncclBcast, phantora_function_emulated},
+    {"ncclBroadcast", (void*)&ncclBroadcast, phantora_function_emulated},
+    {"ncclCommAbort", (void*)&ncclCommAbort, phantora_function_emulated},
+    {"ncclCommCount", (void*)&ncclCommCount, phantora_function_emulated},
+    {"ncclCommCuDevice", (void*)&ncclCommCuDevice, phantora_function_emulated},
+    {"ncclCommDeregister", (void*)&ncclCommDeregister, phantora_function_emulated},
+    {"ncclCommDestroy", (void*)&ncclCommDestroy, phantora_function_emulated},
+    {"ncclCommFinalize", (void*)&ncclCommFinalize, phantora_function_emulated},
+    {"ncclCommGetAsyncError", (void*)&ncclCommGetAsyncError, phantora_function_emulated},
     {"ncclCommGetUniqueId", (void*)&ncclCommGetUniqueId, phantora_function_unsupported},
     {"ncclCommGrow", (void*)&ncclCommGrow, phantora_function_unsupported},
-    {"ncclCommInitAll", (void*)&ncclCommInitAll, phantora_function_unsupported},
-    {"ncclCommInitRank", (void*)&ncclCommInitRank, phantora_function_unsupported},
-    {"ncclCommInitRankConfig", (void*)&ncclCommInitRankConfig, phantora_function_unsupported},
-    {"ncclCommInitRankScalable", (void*)&ncclCommInitRankScalable, phantora_function_unsupported},
-    {"ncclCommMemStats", (void*)&ncclCommMemStats, phantora_function_unsupported},
-    {"ncclCommRegister", (void*)&ncclCommRegister, phantora_function_unsupported},
+    {"ncclCommInitAll", (void*)&ncclCommInitAll, phantora_function_emulated},
+    {"ncclCommInitRank", (void*)&ncclCommInitRank, phantora_function_emulated},
+    {"ncclCommInitRankConfig", (void*)&ncclCommInitRankConfig, phantora_function_emulated},
+    {"ncclCommInitRankScalable", (void*)&ncclCommInitRankScalable, phantora_function_emulated},
+    {"ncclCommMemStats", (void*)&ncclCommMemStats, phantora_function_emulated},
+    {"ncclCommRegister", (void*)&ncclCommRegister, phantora_function_emulated},
     {"ncclCommResume", (void*)&ncclCommResume, phantora_function_unsupported},
     {"ncclCommRevoke", (void*)&ncclCommRevoke, phantora_function_unsupported},
     {"ncclCommShrink", (void*)&ncclCommShrink, phantora_function_unsupported},
-    {"ncclCommSplit", (void*)&ncclCommSplit, phantora_function_unsupported},
+    {"ncclCommSplit", (void*)&ncclCommSplit, phantora_function_emulated},
     {"ncclCommSuspend", (void*)&ncclCommSuspend, phantora_function_unsupported},
-    {"ncclCommUserRank", (void*)&ncclCommUserRank, phantora_function_unsupported},
-    {"ncclCommWindowDeregister", (void*)&ncclCommWindowDeregister, phantora_function_unsupported},
-    {"ncclCommWindowRegister", (void*)&ncclCommWindowRegister, phantora_function_unsupported},
+    {"ncclCommUserRank", (void*)&ncclCommUserRank, phantora_function_emulated},
+    {"ncclCommWindowDeregister", (void*)&ncclCommWindowDeregister, phantora_function_emulated},
+    {"ncclCommWindowRegister", (void*)&ncclCommWindowRegister, phantora_function_emulated},
     {"ncclDevCommCreate", (void*)&ncclDevCommCreate, phantora_function_unsupported},
     {"ncclDevCommDestroy", (void*)&ncclDevCommDestroy, phantora_function_unsupported},
-    {"ncclGather", (void*)&ncclGather, phantora_function_unsupported},
-    {"ncclGetErrorString", (void*)&ncclGetErrorString, phantora_function_unsupported},
-    {"ncclGetLastError", (void*)&ncclGetLastError, phantora_function_unsupported},
+    {"ncclGather", (void*)&ncclGather, phantora_function_emulated},
+    {"ncclGetErrorString", (void*)&ncclGetErrorString, phantora_function_emulated},
+    {"ncclGetLastError", (void*)&ncclGetLastError, phantora_function_emulated},
     {"ncclGetLsaMultimemDevicePointer", (void*)&ncclGetLsaMultimemDevicePointer, phantora_function_unsupported},
     {"ncclGetPeerDevicePointer", (void*)&ncclGetPeerDevicePointer, phantora_function_unsupported},
-    {"ncclGetUniqueId", (void*)&ncclGetUniqueId, phantora_function_unsupported},
-    {"ncclGetVersion", (void*)&ncclGetVersion, phantora_function_unsupported},
-    {"ncclGroupEnd", (void*)&ncclGroupEnd, phantora_function_unsupported},
+    {"ncclGetUniqueId", (void*)&ncclGetUniqueId, phantora_function_emulated},
+    {"ncclGetVersion", (void*)&ncclGetVersion, phantora_function_emulated},
+    {"ncclGroupEnd", (void*)&ncclGroupEnd, phantora_function_emulated},
     {"ncclGroupSimulateEnd", (void*)&ncclGroupSimulateEnd, phantora_function_unsupported},
-    {"ncclGroupStart", (void*)&ncclGroupStart, phantora_function_unsupported},
-    {"ncclMemAlloc", (void*)&ncclMemAlloc, phantora_function_unsupported},
-    {"ncclMemFree", (void*)&ncclMemFree, phantora_function_unsupported},
+    {"ncclGroupStart", (void*)&ncclGroupStart, phantora_function_emulated},
+    {"ncclMemAlloc", (void*)&ncclMemAlloc, phantora_function_emulated},
+    {"ncclMemFree", (void*)&ncclMemFree, phantora_function_emulated},
     {"ncclParamBind", (void*)&ncclParamBind, phantora_function_unsupported},
     {"ncclParamDumpAll", (void*)&ncclParamDumpAll, phantora_function_unsupported},
     {"ncclParamGet", (void*)&ncclParamGet, phantora_function_unsupported},
@@ -131,14 +132,14 @@ const struct phantora_function phantora_functions[] = {
     {"ncclParamGetU64", (void*)&ncclParamGetU64, phantora_function_unsupported},
     {"ncclParamGetU8", (void*)&ncclParamGetU8, phantora_function_unsupported},
     {"ncclPutSignal", (void*)&ncclPutSignal, phantora_function_unsupported},
-    {"ncclRecv", (void*)&ncclRecv, phantora_function_unsupported},
-    {"ncclRedOpCreatePreMulSum", (void*)&ncclRedOpCreatePreMulSum, phantora_function_unsupported},
-    {"ncclRedOpDestroy", (void*)&ncclRedOpDestroy, phantora_function_unsupported},
-    {"ncclReduce", (void*)&ncclReduce, phantora_function_unsupported},
-    {"ncclReduceScatter", (void*)&ncclReduceScatter, phantora_function_unsupported},
-    {"ncclResetDebugInit", (void*)&ncclResetDebugInit, phantora_function_unsupported},
-    {"ncclScatter", (void*)&ncclScatter, phantora_function_unsupported},
-    {"ncclSend", (void*)&ncclSend, phantora_function_unsupported},
+    {"ncclRecv", (void*)&ncclRecv, phantora_function_emulated},
+    {"ncclRedOpCreatePreMulSum", (void*)&ncclRedOpCreatePreMulSum, phantora_function_emulated},
+    {"ncclRedOpDestroy", (void*)&ncclRedOpDestroy, phantora_function_emulated},
+    {"ncclReduce", (void*)&ncclReduce, phantora_function_emulated},
+    {"ncclReduceScatter", (void*)&ncclReduceScatter, phantora_function_emulated},
+    {"ncclResetDebugInit", (void*)&ncclResetDebugInit, phantora_function_emulated},
+    {"ncclScatter", (void*)&ncclScatter, phantora_function_emulated},
+    {"ncclSend", (void*)&ncclSend, phantora_function_emulated},
     {"ncclSignal", (void*)&ncclSignal, phantora_function_unsupported},
     {"ncclWaitSignal", (void*)&ncclWaitSignal, phantora_function_unsupported},
     {"ncclWinGetUserPtr", (void*)&ncclWinGetUserPtr, phantora_function_unsupported},

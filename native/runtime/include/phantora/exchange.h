@@ -1,5 +1,5 @@
-// Data of small NCCL messages between members of a communicator: through the simulator, which routes them, or directly when
-// both members live in this process.
+// Data of small NCCL messages between members of a communicator: through the simulator, which routes them, or directly
+// when both members live in this process.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,9 @@ struct Message {
   std::string bytes;
 };
 
-// Member `member` of communicator `comm`, which has `size` members, lives in this process. Must come before the simulator
-// hears of it (its "comm" definition): from then on messages arrive, and those for everyone are meant for those who joined.
+// Member `member` of communicator `comm`, which has `size` members, lives in this process. Must come before the
+// simulator hears of it (its "comm" definition): from then on messages arrive, and those for everyone are meant for
+// those who joined.
 void join(uint64_t comm, uint32_t member, uint32_t size);
 void leave(uint64_t comm, uint32_t member);  // forgets its messages and ends its waits
 bool all_here(uint64_t comm);                // every member has joined in this process
@@ -34,5 +35,5 @@ bool has(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me);
 // Blocks really until it has come; false if `me` left meanwhile. For communicator set-up.
 bool wait_for(uint64_t comm, uint64_t sequence, uint32_t src, uint32_t me);
 
-}  // namespace exchange
+}  // namespace exchange PHANTORA_EXPORT
 }  // namespace phantora

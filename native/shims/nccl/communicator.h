@@ -1,0 +1,93 @@
+// A communicator, as one of its members in this process sees it.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "nccl/types.h"
+
+namespace phantora::nccl {
+
+class Batch;  // of set-ups, see setup.h
+
+// A reduction made by ncclRedOpCreatePreMulSum: inputs are multiplied by `scalar` before the sum.
+struct CustomReduction {
+  DataType type;
+  const void* device_scalar;  // read when the operation runs; null: `scalar` holds it
+  uint64_t scalar;
+};
+
+class Communicator {
+ public:
+  // Without members at first; its set-up gives it these.
+  Communicator(int device, bool blocking) : device(device), blocking(blocking) {}
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  // The simulator's definition, made once for each distinct `packed` pairs of a "collective" (all but "t", "id",
+  // "comm").
+  uint32_t definition_of(const std::string& packed, uint32_t pairs);
+
+  size_t add_custom(const CustomReduction& reduction);  // its slot
+
+  // Values travel if a message of `bytes` may, by a rule that is the same on all members.
+  bool carries(size_t bytes) const;
+
+  // Ends what is pending: exchanges that wait for this communicator are given up.
+  void abort();
+  bool aborted() const { return aborted_; }
+
+  const int device;
+  const bool blocking;
+
+  // Set by the set-up, then constant.
+  std::string uid;      // the same bytes on all members
+  uint64_t number = 0;  // of the uid, for DATA frames
+  int size = 0;
+  int index = -1;
+  bool within_process = false;  // all members live here
+  uint32_t definition = 0;      // the simulator's
+
+  // Guarded by `mutex`, which is held while an operation is issued, so that the order is one for simulator and values.
+  std::mutex mutex;
+  uint64_t collectives = 0;                 // issued so far
+  std::unordered_map<int, uint64_t> sends;  // so far, by peer
+  std::unordered_map<int, uint64_t> receives;
+  std::vector<std::optional<CustomReduction>> custom;
+  uint64_t splits = 0;
+  bool finalized = false;
+  void* buffers = nullptr;  // device memory that NCCL would hold
+  size_t buffer_bytes = 0;
+  std::shared_ptr<Batch> setup;  // while it is under way
+
+ private:
+  std::unordered_map<std::string, uint32_t> definitions_;
+  std::atomic<bool> aborted_{false};
+};
+
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+// Sequence numbers of DATA messages: each purpose counts for itself (docs/protocol.md, "Values").
+namespace sequence {
+inline constexpr uint64_t collective = 0;
+inline constexpr uint64_t point_to_point = uint64_t{1} << 62;
+inline constexpr uint64_t setup = uint64_t{2} << 62;
+}  // namespace sequence
+
+// The handles that callers hold (ncclComm_t).
+using Handle = Communicator*;
+
+Handle publish(CommunicatorPtr communicator);
+CommunicatorPtr find(Handle handle);      // throws Error for what is no handle
+CommunicatorPtr withdraw(Handle handle);  // the handle is void from now on
+
+// Like find(), and waits for its set-up; for use in operations.
+CommunicatorPtr find_ready(Handle handle);
+
+}  // namespace phantora::nccl
