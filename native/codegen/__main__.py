@@ -14,8 +14,8 @@ NATIVE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(NATIVE))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from phantora_native.functions import load_all  # noqa: E402  (the package of this checkout, not an installed one)
-from render import render  # noqa: E402
+from phantora_native.functions import load_all
+from render import render
 
 
 def main() -> int:
@@ -45,9 +45,13 @@ def check(wanted: dict[str, str], output: Path) -> int:
     differing = [name for name in sorted(wanted.keys() | present.keys()) if wanted.get(name) != present.get(name)]
     for name in differing:
         before, after = present.get(name, "").splitlines(), wanted.get(name, "").splitlines()
-        print("\n".join(difflib.unified_diff(before, after, f"checked in/{name}", f"generated/{name}", lineterm="", n=1)))
+        print(
+            "\n".join(difflib.unified_diff(before, after, f"checked in/{name}", f"generated/{name}", lineterm="", n=1))
+        )
     if differing:
-        print(f"{len(differing)} files of {output} are out of date\n  hint: run `python native/codegen`", file=sys.stderr)
+        print(
+            f"{len(differing)} files of {output} are out of date\n  hint: run `python native/codegen`", file=sys.stderr
+        )
     return 1 if differing else 0
 
 

@@ -25,7 +25,11 @@ def source(library: Library) -> str:
     emulated = library.with_policy(Policy.EMULATED)
     constant = library.with_policy(Policy.CONSTANT)
     unsupported = library.with_policy(Policy.UNSUPPORTED)
-    parts = [f"// {_NOTICE.format(source=library.name + '.toml')}", '#include "function_table.h"', "#include <stddef.h>"]
+    parts = [
+        f"// {_NOTICE.format(source=library.name + '.toml')}",
+        '#include "function_table.h"',
+        "#include <stddef.h>",
+    ]
     if constant:
         parts += ["#include <stdint.h>", ""]
         parts += [_constant(function.name, function.constant) for function in constant if function.constant]

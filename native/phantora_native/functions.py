@@ -9,6 +9,7 @@ One file a library, one line a function:
 Read by the generator (native/codegen), by `phantora doctor` and by the tests.
 """
 
+import itertools
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,9 +94,11 @@ def load(path: Path) -> Library:
         raise SpecError(f"{path}: {type(error).__name__}: {error}") from error
     functions = tuple(_function(path, name, value) for name, value in table.items())
     names = [function.name for function in functions]
-    for before, after in zip(names, names[1:], strict=False):
+    for before, after in itertools.pairwise(names):
         if before > after:
-            raise SpecError(f"{path}: {after} stands after {before}\n  hint: keep the functions sorted by name (LC_ALL=C sort)")
+            raise SpecError(
+                f"{path}: {after} stands after {before}\n  hint: keep the functions sorted by name (LC_ALL=C sort)"
+            )
     return Library(path.stem, title, builds, functions)
 
 
@@ -118,7 +121,9 @@ def _function(path: Path, name: str, value: object) -> Function:
 def _constant(path: Path, name: str, fields: dict[str, object]) -> Constant:
     unknown = set(fields) - {"type", "arguments", "returns", "out", "reason"}
     if unknown or not fields.get("reason"):
-        raise SpecError(f"{path}: {name}: unknown keys {sorted(unknown)} or no reason\n  hint: every constant states why")
+        raise SpecError(
+            f"{path}: {name}: unknown keys {sorted(unknown)} or no reason\n  hint: every constant states why"
+        )
     out = fields.get("out", {})
     if not isinstance(out, dict):
         raise SpecError(f"{path}: {name}: out = {out!r}\n  hint: out = {{ argument = expression }}")
