@@ -1,0 +1,1 @@
+"""The `phantora` commands, one a file."""

@@ -1,0 +1,1 @@
+"""What runs at the start of every Python of the job, before the user's first line."""
