@@ -5,13 +5,13 @@ absent.py makes stubs for what no emulated library defines.
 """
 
 import re
+import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.gnuversions import GNUVerNeedSection
 
 from phantora_native.functions import Library, Policy, load_all
 
@@ -27,6 +27,8 @@ _UNVERSIONED = (  # functions that carry no version tag and are in no spec: by p
     (re.compile(r"nvml[A-Z]"), "libnvidia-ml.so.1"),
     (re.compile(r"cu[A-Z]"), "libcuda.so.1"),
 )
+_SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
+_HALF = struct.Struct("<H")
 
 
 @dataclass(frozen=True, order=True)
@@ -99,18 +101,23 @@ def _owner_by_prefix(name: str) -> str:
 
 
 def _undefined(path: Path) -> Iterator[tuple[str, str, str]]:
-    """(name, SONAME, version) of each undefined symbol; SONAME and version are empty for one without version."""
+    """(name, SONAME, version) of each undefined symbol; SONAME and version are empty for one without version.
+
+    The tables are unpacked here: libtorch_cpu has some hundred thousand symbols, too many for pyelftools' objects.
+    """
     with path.open("rb") as file:
         elf = ELFFile(file)
         table = elf.get_section_by_name(".dynsym")
-        indices = elf.get_section_by_name(".gnu.version")
-        if not isinstance(table, SymbolTableSection):
+        if table is None:
             return
+        names = elf.get_section(table["sh_link"]).data()
+        indices = elf.get_section_by_name(".gnu.version")
+        version_indices = indices.data() if indices else bytes(2 * (table["sh_size"] // _SYMBOL.size))
         versions = _needed_versions(elf)
-        for index, symbol in enumerate(table.iter_symbols()):
-            if symbol["st_shndx"] == "SHN_UNDEF" and symbol.name:
-                version_index = indices.get_symbol(index)["ndx"] if isinstance(indices, GNUVerSymSection) else 0
-                yield symbol.name, *versions.get(version_index, ("", ""))
+        symbols = zip(_SYMBOL.iter_unpack(table.data()), _HALF.iter_unpack(version_indices), strict=True)
+        for (name, _info, _other, section, _value, _size), (version,) in symbols:
+            if section == 0 and name != 0:
+                yield names[name : names.index(b"\0", name)].decode(), *versions.get(version, ("", ""))
 
 
 def _needed_versions(elf: ELFFile) -> dict[int, tuple[str, str]]:
