@@ -104,6 +104,7 @@ class Communicator:
 
     @property
     def ranks(self) -> tuple[int, ...]:
+        """Global ranks in member order, of a complete one."""
         return tuple(self.members[index][0] for index in range(self.size))
 
     @property
@@ -168,6 +169,13 @@ class Definitions:
         """The communicator whose DATA frames carry `data`."""
         return self._comms_by_data.get(data)
 
+    def comm_ranks(self) -> dict[int, tuple[int | None, ...]]:
+        """By the core's number: global ranks in member order, None for members that have not come."""
+        return {
+            comm.number: tuple(comm.members.get(index, (None,))[0] for index in range(comm.size))
+            for comm in self._comms.values()
+        }
+
     def _define_stream(self, rank: int, fields: Fields) -> None:
         stream, device = fields.integer("id"), self._device(rank, fields)
         self._simulation.define_stream(rank, stream, device.local)
@@ -203,7 +211,8 @@ class Definitions:
 
     def _define_comm(self, rank: int, fields: Fields) -> None:
         number = self._new_id(fields, self._member_of[rank])
-        uid, size, data = fields.blob("uid"), fields.integer("size", 1, MAX_RANKS), fields.wide("data")
+        uid, size = fields.blob("uid"), fields.integer("size", 1, MAX_RANKS)
+        data = fields.integer("data", -(2**63), 2**64 - 1) % 2**64  # packed as a signed number of the same bits, too
         index = fields.integer("index", 0, size - 1)
         comm = self._comms.get(uid)
         if comm is None:

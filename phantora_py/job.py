@@ -11,6 +11,7 @@ from phantora_py.catalogue import Catalogue
 from phantora_py.cluster import Cluster
 from phantora_py.collectives import CollectivePlanner
 from phantora_py.definitions import CostEngine, Definitions
+from phantora_py.diagnosis import explain
 from phantora_py.farewell import Farewell
 from phantora_py.frames import FrameType, ProtocolError, correction, reply
 from phantora_py.mail import Mail
@@ -19,7 +20,7 @@ from phantora_py.placement import Placement
 from phantora_py.topology import Topology
 
 if TYPE_CHECKING:
-    from phantora_netsim._core import Marks, Reply, Timeline
+    from phantora_netsim._core import Marks, Reply, Timeline, Waiting
 
 _PUMPS_PER_DRAIN = 256
 """Committed history is handed on once in so many advances: often enough for bounded memory, seldom enough for speed."""
@@ -58,6 +59,7 @@ class Job:
         self._held: dict[int, list[bytes]] = {}
         self._closing: set[int] = set()
         self._closed: set[int] = set()
+        self._told: set[tuple[int, int]] = set()
         self._pumps = 0
 
     @property
@@ -105,9 +107,8 @@ class Job:
             self._simulation.close_rank(rank)
 
     def pump(self) -> None:
-        """Commits what has become certain and answers it. Raises JobFailed."""
+        """Commits what has become certain and answers it."""
         self._answer(self._simulation.advance())
-        self._check_agreement()
         self._pumps += 1
         if self._pumps % _PUMPS_PER_DRAIN == 0:
             self._drain()
@@ -119,27 +120,36 @@ class Job:
         return bool(replies)
 
     def is_waiting(self) -> bool:
-        """Whether some host timeline waits for an answer."""
-        return bool(self._simulation.waiting())
+        """Whether some rank waits for an answer."""
+        return bool(self._waiting())
 
     def is_at_an_end(self) -> bool:
-        """Whether each rank has ended or waits for the simulator with its main timeline."""
-        waiting = {lane.rank for lane in self._simulation.waiting() if lane.lane == 0}
-        return len(waiting | self._closed | self._closing) == self.world_size
+        """Whether each rank has ended or waits for an answer on its main timeline."""
+        waiting = {lane.rank for lane in self._waiting() if lane.lane == 0}
+        return len(waiting | self.closed_ranks) == self.world_size
+
+    def check_agreement(self) -> None:
+        """Raises JobFailed if members of a collective have asked for different things."""
+        mismatches = self._simulation.mismatches()
+        if mismatches:
+            raise JobFailed(
+                "ranks disagree on a collective, which would hang or corrupt data on real GPUs\n  "
+                + "\n  ".join(map(self._explain, mismatches))
+                + "\n  hint: all members of a communicator must call the same operations with the same sizes, in one order"
+            )
 
     def diagnosis(self) -> str:
         """Who waits for what, for a job in which nothing can move."""
+        waiting = self._waiting()
         lines = [
-            f"rank {lane.rank}{f' (timeline {lane.lane})' if lane.lane else ''}: waits since "
-            f"{lane.since_ns / 1e9:.6f} s for {lane.reason}"
-            for lane in sorted(self._simulation.waiting(), key=lambda lane: (lane.rank, lane.lane))
+            f"rank {lane.rank}{f' (thread {lane.lane})' if lane.lane else ''} has waited since "
+            f"{lane.since_ns / 1e9:.6f} s for {self._explain(lane.reason)}"
+            for lane in waiting
         ]
-        missing = sorted(set(range(self.world_size)) - self.closed_ranks - {w.rank for w in self._simulation.waiting()})
-        if missing:
-            lines.append(f"ranks that wait for nothing here: {', '.join(map(str, missing))}")
-        if self._closed:
-            lines.append(f"ranks that have ended: {', '.join(map(str, sorted(self._closed)))}")
-        return "\n  ".join([*lines, *self._simulation.mismatches()])
+        elsewhere = sorted(set(range(self.world_size)) - self.closed_ranks - {lane.rank for lane in waiting})
+        lines += [f"rank {rank} waits for something outside CUDA and NCCL" for rank in elsewhere]
+        lines += [f"rank {rank} has ended" for rank in sorted(self.closed_ranks)]
+        return "\n  ".join(lines)
 
     def finish(self) -> None:
         """Every rank has ended: commits all that can still happen and hands it to the observers."""
@@ -178,17 +188,19 @@ class Job:
         for change in self._simulation.take_corrections():
             self._outbox.send(change.rank, correction(change.request, change.value))
         for answer in replies:
-            self.speculated_answers += answer.speculated
+            if answer.speculated:
+                self.speculated_answers += 1
+                self._told.add((answer.rank, answer.request))
             self._outbox.send(answer.rank, reply(answer.request, answer.value, speculated=answer.speculated))
 
-    def _check_agreement(self) -> None:
-        mismatches = self._simulation.mismatches()
-        if mismatches:
-            raise JobFailed(
-                "ranks disagree on a collective, which would hang or corrupt data on real GPUs\n  "
-                + "\n  ".join(mismatches)
-                + "\n  hint: all ranks of a communicator must call the same operations with the same sizes, in one order"
-            )
+    def _waiting(self) -> list[Waiting]:
+        """Timelines whose request has no answer yet, not even a speculated one."""
+        waits = self._simulation.waiting()
+        self._told.intersection_update((wait.rank, wait.request) for wait in waits)
+        return [wait for wait in waits if wait.request and (wait.rank, wait.request) not in self._told]
+
+    def _explain(self, text: str) -> str:
+        return explain(text, self.definitions.comm_ranks(), self.catalogue)
 
     def _drain(self) -> None:
         timeline, marks = self._simulation.take_timeline(), self._simulation.take_marks()

@@ -30,9 +30,10 @@ class Mail:
         if target != EVERYONE and target >= comm.size:
             raise ProtocolError(f"DATA to member {target} of a communicator of {comm.size}")
         sealed = frame(FrameType.DATA, payload)
-        for member in range(comm.size) if target == EVERYONE else (target,):
-            if target != EVERYONE or member != source:
-                self._deliver(comm, member, sealed)
+        if target == EVERYONE:
+            self._deliver_to_all(comm, source, sealed)
+        else:
+            self._deliver(comm, target, sealed)
 
     def collect(self) -> None:
         """Delivers what was kept for members that have come since."""
@@ -43,10 +44,22 @@ class Mail:
                     self._kept_bytes -= len(sealed)
                     self._outbox.send(comm.members[index][0], sealed)
 
+    def _deliver_to_all(self, comm: Communicator, source: int, sealed: bytes) -> None:
+        """Once to each process, though several members may live in one."""
+        others = [index for index in range(comm.size) if index != source]
+        for rank in sorted({comm.members[index][0] for index in others if index in comm.members}):
+            self._outbox.send(rank, sealed)
+        for index in others:
+            if index not in comm.members:
+                self._keep(comm, index, sealed)
+
     def _deliver(self, comm: Communicator, index: int, sealed: bytes) -> None:
         if index in comm.members:
             self._outbox.send(comm.members[index][0], sealed)
-            return
+        else:
+            self._keep(comm, index, sealed)
+
+    def _keep(self, comm: Communicator, index: int, sealed: bytes) -> None:
         self._kept_bytes += len(sealed)
         if self._kept_bytes > MAX_KEPT_BYTES:
             raise ProtocolError(f"more than {MAX_KEPT_BYTES} bytes of DATA wait for members that never came")

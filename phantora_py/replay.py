@@ -25,5 +25,6 @@ def replay(
         if kind != FrameType.HELLO:
             job.frame(rank, kind, payload)
             job.pump()
+    job.check_agreement()
     job.finish()
     return job

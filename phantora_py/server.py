@@ -90,6 +90,7 @@ class Server:
         self._stop_pipe = os.pipe()
         self._stopping = False
         self._is_aborted = False
+        self._is_idle = True
 
     def serve(self) -> None:
         """Runs until stop() is called or a watched file ends."""
@@ -154,24 +155,33 @@ class Server:
         self._selector.register(file, selectors.EVENT_READ, _Handler(order, take))
 
     def _timeout_s(self) -> float | None:
-        if self.job is None or self._is_aborted or not self.job.is_waiting():
-            return None
-        return self._gap_s
+        """None while no answer is wanted: then only input can bring the job on."""
+        return None if self.job is None or self._is_aborted or self._is_idle else self._gap_s
 
     def _moved(self) -> None:
+        self._is_idle = False
         self._quiescence.disturbed()
         self._stuck_since_s = None
         self._gap_s = _SCAN_GAP_S
 
     def _pump(self) -> None:
-        if self.job is None or self._is_aborted:
-            return
-        try:
+        if self.job is not None and not self._is_aborted:
             self.job.pump()
-        except JobFailed as failure:
-            self._abort(str(failure))
 
     def _look_for_quiescence(self) -> None:
+        """Nothing has come for a moment. Does anybody wait for it in vain?"""
+        assert self.job is not None
+        if not self.job.is_waiting():
+            self._is_idle = True
+            return
+        try:
+            self.job.check_agreement()
+        except JobFailed as failure:
+            self._abort(str(failure))
+            return
+        self._scan()
+
+    def _scan(self) -> None:
         assert self.job is not None
         started_s = time.monotonic()
         still = self._quiescence.look(self._root_pids())

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-
 from phantora_py.catalogue import Catalogue, CollectiveInfo, KernelInfo
 from phantora_py.placement import Placement
 
