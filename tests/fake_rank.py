@@ -42,9 +42,7 @@ def packed(**table: Any) -> bytes:
     return bytes(msgpack.packb(table))
 
 
-def record(
-    kind: int, a: int = 0, b: int = 0, *, at: int = 0, stream: int = 0, lane: int = 0, flags: int = 0
-) -> bytes:
+def record(kind: int, a: int = 0, b: int = 0, *, at: int = 0, stream: int = 0, lane: int = 0, flags: int = 0) -> bytes:
     """One record; `at` is its delta_ns."""
     return struct.pack("<BBHIQQQ", kind, flags, lane, stream, at, a, b)
 
