@@ -1,9 +1,9 @@
 """GPU models by name: what drivers report of them and what their data sheets promise.
 
 Rates are dense (no sparsity), per second, at the boost clock of the data sheet. Sources: NVIDIA's data sheets and
-architecture white papers (V100 2017, A100 2020/2021, H100 2022/2023, H200 2024, L40S 2023, Blackwell 2024/2025), and for
-`H100-96GB-500W` TorchTitan's benchmarks/llama3_h100_202412_torchtitan.md. `memory_bytes` is what cudaMemGetInfo
-reports in total, which is below the label: part of the memory holds ECC data and firmware.
+architecture white papers (V100 2017, A100 2020 and 2021, A40 2021, H100 2022 and 2023, H200 2024, L40S 2023, Blackwell
+2024 and 2025), and for `H100-96GB-500W` TorchTitan's benchmarks/llama3_h100_202412_torchtitan.md. `memory_bytes` is
+what cudaMemGetInfo reports in total, which is below the label: part of the memory holds ECC data and firmware.
 """
 
 from __future__ import annotations
@@ -210,6 +210,26 @@ _MODELS = (
         device_name="NVIDIA A100 80GB PCIe",
         memory_bytes=81_037 * MIB,
         hbm_bytes_per_s=1935e9,
+        power_limit_w=300,
+    ),
+    replace(
+        _A100_80,
+        name="A40",
+        device_name="NVIDIA A40",
+        memory_bytes=45_416 * MIB,
+        hbm_bytes_per_s=696e9,
+        fp16_flops=149.7 * TERA,
+        tf32_flops=74.8 * TERA,
+        fp32_flops=37.4 * TERA,
+        fp64_flops=0.58 * TERA,
+        sm_count=84,
+        compute_capability=(8, 6),
+        l2_bytes=6 * MIB,
+        clock_khz=1_740_000,
+        shared_per_block_optin=99 * KIB,
+        shared_per_sm=100 * KIB,
+        nvlinks=4,
+        nvlink_bytes_per_s=56.25e9,
         power_limit_w=300,
     ),
     replace(_A100_80, name="A800-SXM-80GB", device_name="NVIDIA A800-SXM4-80GB", nvlinks=8, nvlink_bytes_per_s=200e9),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Scalar: TypeAlias = bool | int | float | str | None | tuple["Scalar", ...]
+Scalar: TypeAlias = bool | int | float | str | tuple["Scalar", ...] | None
 
 DTYPE_BYTES = {
     "bool": 1,

@@ -1,10 +1,11 @@
 """The analytic engine: a calibrated roofline for every launch, so that nothing is without a cost.
 
-In this order: host functions take no device time; copies go by their bytes and link; products and attention by tiles and
-waves; known ops by the bytes they move; unknown ops by the bytes they show and raw launches by their grid, both guessed.
+In this order: host functions take no device time; copies go by their bytes and link; products and attention by tiles
+and waves; known ops by the bytes they move; unknown ops by the bytes they show and raw launches by their grid, both
+guessed.
 
-Large products are limited by power rather than by peak rates (see `sustained_flops`), because training runs them back to
-back; `sustained=False` gives the time of a short burst, as micro-benchmarks measure it.
+Large products are limited by power rather than by peak rates (see `sustained_flops`), because training runs them back
+to back; `sustained=False` gives the time of a short burst, as micro-benchmarks measure it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class GemmConstants:
     cta_overhead_ns: float
     """Prologue and epilogue of a CTA."""
     quantisation: float
-    """1: the last wave lasts as long as a full one; 0: partial waves cost their share (persistent, stream-K kernels)."""
+    """1: the last wave lasts as long as a full one; 0: it costs its share only (persistent, stream-K kernels)."""
     memory_efficiency: float
     """Share of the memory bandwidth that its compulsory traffic gets."""
     overlap_loss: float
@@ -80,14 +80,17 @@ class ArchitectureConstants:
 
 
 POWER_EXPONENT: Final = 0.7
-"""Sustained rate ∝ (power limit / rated limit) ** this, for kernels that are limited by power.
+"""Sustained rate grows as (power limit / rated limit) to this power, for kernels that are limited by power.
 
-With P = C·V²·f, rate ∝ P at the voltage floor and ∝ P^(1/3) where voltage follows frequency; published pairs lie between:
-H100 500 W against 700 W, FlashAttention-3 forward at 8,192 and head dimension 128: 465 against 646 TFLOP/s, exponent 0.98
-(meta-pytorch/tritonbench issue 141; flash); H100 PCIe 350 W against SXM 700 W, largest matmul rate an SM: 4.38 against 6.00,
-0.58 (mag-/gpu_benchmark README); least squares of the two Hopper pairs: 0.69. GB300 500 W against 1,400 W, cuBLAS: 617
-against 1,600 to 2,174, 0.93 to 1.22 (facebookexperimental/triton pull 2023); A100 PCIe 300 W against SXM 400 W: 230
-(simumax) against 257 (thonking.ai, random normal), 0.39.
+With P = C·V²·f the rate grows as P at the voltage floor and as P^(1/3) where voltage follows frequency. Published
+pairs, and the exponents that they give:
+- H100 at 500 W and 700 W, FlashAttention-3 forward, 8,192 long, 128 wide: 465 and 646 TFLOP/s, 0.98
+  (meta-pytorch/tritonbench issue 141; flash);
+- H100 PCIe at 350 W and SXM at 700 W, largest matmul rate an SM: 4.38 and 6.00 TFLOP/s, 0.58
+  (mag-/gpu_benchmark README); least squares of these two: 0.69;
+- GB300 at 500 W and 1,400 W, cuBLAS: 617 and 1,600 to 2,174 TFLOP/s, 0.93 to 1.22
+  (facebookexperimental/triton pull request 2023);
+- A100 PCIe at 300 W and SXM at 400 W: 230 (simumax) and 257 TFLOP/s (thonking.ai, random normal), 0.39.
 """
 
 FP8_ENERGY: Final = 0.6

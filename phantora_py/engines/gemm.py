@@ -10,7 +10,19 @@ from phantora_py.engines.constants import FP8_EFFICIENCY, GemmConstants
 from phantora_py.gpus import Gpu
 from phantora_py.signature import DTYPE_BYTES, Scalar, Signature, Tensor
 
-TILES = ((256, 128), (128, 256), (192, 128), (128, 192), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 64))
+TILES = (
+    (256, 256),
+    (256, 128),
+    (128, 256),
+    (192, 128),
+    (128, 192),
+    (128, 128),
+    (128, 64),
+    (64, 128),
+    (64, 64),
+    (64, 32),
+    (32, 64),
+)
 SPLITS = (1, 2, 4, 8, 16)
 _K_STEP = 64
 
@@ -45,9 +57,9 @@ class Product:
 def compute_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
     """Time of the tensor cores under the best of the usual tiles, at the clock of a short burst.
 
-    A CTA that owns a tile of tm × tn does 2·tm·tn·k operations at its SM's rate, which grows with the tile's intensity
-    tm·tn / (tm + tn), plus a fixed prologue and epilogue. CTAs fill the SMs in waves. Splitting k over several CTAs makes
-    more of them and costs a second pass.
+    A CTA that owns a tile of tm by tn does 2·tm·tn·k operations at its SM's rate, which grows with the tile's
+    intensity tm·tn / (tm + tn), plus a fixed prologue and epilogue. CTAs fill the SMs in waves. Splitting k over
+    several CTAs makes more of them and costs a second pass.
     """
     rate = gpu.tensor_flops(product.dtype) * constants.efficiency / gpu.sm_count / 1e9
     if product.dtype.startswith("float8"):

@@ -14,7 +14,8 @@ _BYTES_A_THREAD = 32
 def memory_ns(traffic: Traffic, gpu: Gpu, constants: MemoryConstants, share: float) -> float:
     """Time to move an op's bytes.
 
-    The first part, up to a share of the L2 cache, comes from there; the rest at the streaming rate of its kind of kernel.
+    The first part, up to a share of the L2 cache, comes from there; the rest at the streaming rate of its kind of
+    kernel.
     """
     rate = gpu.hbm_bytes_per_s * share / 1e9
     if traffic.strided:

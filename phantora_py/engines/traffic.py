@@ -105,7 +105,7 @@ def _is_strided(tensors: Sequence[Tensor]) -> bool:
 
 
 def _elementwise(outputs: float = 1.0, out_bytes: int | None = None, launches: int = 1) -> Rule:
-    """One result of the inputs' broadcast shape (`outputs` of them), `out_bytes` an element if not the promoted size."""
+    """`outputs` results of the inputs' broadcast shape, `out_bytes` an element if not of the promoted size."""
 
     def rule(signature: Signature) -> Traffic:
         total = _arguments(signature)
@@ -290,7 +290,7 @@ def _foreach(signature: Signature) -> Traffic:
 
 
 def _fused_optimizer(signature: Signature) -> Traffic:
-    """_fused_adam(w)_, _fused_sgd_, _fused_adagrad_: the schema marks the gradients as written, but they are only read."""
+    """_fused_adamw_, _fused_sgd_, …: the schema marks the gradients as written, but they are only read."""
     written = _mutated(signature)
     steps = sum(1 for t in _inputs(signature) if t.numel == 1)
     lists = max(round(len(written) / steps), 2) if steps else max(4, 2)
@@ -316,36 +316,40 @@ def _batch_norm(passes: float) -> Rule:
 
 
 _UNARY = """
-abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh asinh
-acosh atanh sigmoid logit erf erfc erfinv lgamma digamma ceil floor round trunc frac sign sgn relu relu6 gelu silu mish elu
-celu selu leaky_relu hardtanh hardswish hardsigmoid softplus softshrink hardshrink threshold clamp clamp_min clamp_max clip
-nan_to_num bitwise_not conj_physical real imag angle view_as_real_copy polygamma rsub pow float_power remainder fmod
-glu log_sigmoid_forward special_i0 sinc logical_not_ rot90 flip roll tril triu dropout repeat repeat_interleave constant_pad_nd
+abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh
+asinh acosh atanh sigmoid logit erf erfc erfinv lgamma digamma ceil floor round trunc frac sign sgn relu relu6 gelu
+silu mish elu celu selu leaky_relu hardtanh hardswish hardsigmoid softplus softshrink hardshrink threshold clamp
+clamp_min clamp_max clip nan_to_num bitwise_not conj_physical real imag angle view_as_real_copy polygamma rsub pow
+float_power remainder fmod glu log_sigmoid_forward special_i0 sinc logical_not_ rot90 flip roll tril triu dropout
+repeat repeat_interleave constant_pad_nd
 """
 _BINARY = """
-add sub mul div true_divide floor_divide maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 copysign nextafter
-bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift __and__ __or__ __xor__ __lshift__ __rshift__
-addcmul addcdiv lerp where masked_fill polar complex xlogy mse_loss smooth_l1_loss huber_loss binary_cross_entropy
-silu_backward gelu_backward sigmoid_backward tanh_backward threshold_backward elu_backward leaky_relu_backward
-hardtanh_backward hardswish_backward hardsigmoid_backward softplus_backward mish_backward logit_backward glu_backward
-native_dropout_backward mse_loss_backward smooth_l1_loss_backward binary_cross_entropy_with_logits
-binary_cross_entropy_backward log_sigmoid_backward masked_scatter _fused_dropout_backward
+add sub mul div true_divide floor_divide maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 copysign
+nextafter bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift __and__ __or__ __xor__
+__lshift__ __rshift__ addcmul addcdiv lerp where masked_fill polar complex xlogy mse_loss smooth_l1_loss huber_loss
+binary_cross_entropy silu_backward gelu_backward sigmoid_backward tanh_backward threshold_backward elu_backward
+leaky_relu_backward hardtanh_backward hardswish_backward hardsigmoid_backward softplus_backward mish_backward
+logit_backward glu_backward native_dropout_backward mse_loss_backward smooth_l1_loss_backward
+binary_cross_entropy_with_logits binary_cross_entropy_backward log_sigmoid_backward masked_scatter
+_fused_dropout_backward
 """
 _COMPARISONS = (
     "eq ne lt le gt ge isnan isinf isfinite isposinf isneginf logical_and logical_or logical_xor logical_not isclose"
 )
 _REDUCTIONS = """
-sum mean prod nansum amax amin aminmax max min any all norm linalg_vector_norm argmax argmin logsumexp var std var_mean
-std_mean count_nonzero equal mode frobenius_norm sum_to_size _is_all_true _is_any_true renorm dist
+sum mean prod nansum amax amin aminmax max min any all norm linalg_vector_norm argmax argmin logsumexp var std
+var_mean std_mean count_nonzero equal mode frobenius_norm sum_to_size _is_all_true _is_any_true renorm dist
 """
 _OVERWRITES = {
-    "fill": "fill zero zeros full ones arange range linspace logspace eye new_zeros new_full zeros_like ones_like full_like",
+    "fill": "fill zero zeros full ones arange range linspace logspace eye new_zeros new_full zeros_like ones_like "
+    "full_like",
     "random": "normal uniform random bernoulli exponential cauchy log_normal geometric rand randn randint rand_like "
     "randn_like randint_like multinomial",
 }
 _COPIES = "copy _to_copy clone contiguous _reshape_copy permute_copy t_copy expand_copy _copy_from _pin_memory"
 _CONCATENATIONS = """
-cat stack _chunk_cat all_gather_copy_in chunk_cat split_with_sizes_copy unbind_copy split_copy hstack vstack concat block_diag
+cat stack _chunk_cat all_gather_copy_in chunk_cat split_with_sizes_copy unbind_copy split_copy hstack vstack concat
+block_diag
 """
 
 
