@@ -156,7 +156,7 @@ class CollectiveExchange : public values::Exchange {
     return mine;
   }
 
-  // What every sender gave, by member.
+  // What every sender gave, by member; or the reduction of it.
   std::vector<Content> gather() {
     std::vector<Content> given;
     for (int member = 0; member < communicator_->size; ++member) {
@@ -167,7 +167,6 @@ class CollectiveExchange : public values::Exchange {
       }
     }
     if (shape_.reduces) return {reduce(std::move(given))};
-    if (!shape_.all_send) return {std::move(given[static_cast<size_t>(role_.hub)])};
     return given;
   }
 
