@@ -130,6 +130,7 @@ class FakeRank:
 
     def step(self, *, at: int, stream: int = 0) -> None:
         """An optimizer's step of one kernel of 10 ns."""
+        self.stream(stream)
         self.batch(record(MARK, STEP_BEGAN, at=at, stream=stream))
         self.kernel("elementwise:10", at=at, stream=stream, op="aten::_fused_adamw_")
         self.batch(record(MARK, STEP_ENDED, at=at, stream=stream))

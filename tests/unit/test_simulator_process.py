@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,8 +48,8 @@ class Simulator:
 
 
 @pytest.fixture
-def run_dir(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "run"
+def run_dir(tmp_path: Path) -> Path:
+    return tmp_path / "run"
 
 
 def train(run_dir: Path) -> None:
