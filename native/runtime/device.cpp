@@ -1,5 +1,6 @@
 #include "phantora/device.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -13,6 +14,8 @@ namespace phantora::device {
 namespace {
 
 thread_local int current_device = 0;
+
+std::atomic<uint64_t> devices_in_use{0};  // a bit each
 
 // Eight GPUs of a server lie on buses of their own.
 constexpr int first_pci_bus = 0x1b;
@@ -168,8 +171,13 @@ int current() { return current_device; }
 bool set_current(int device) {
   if (device < 0 || device >= count()) return false;
   current_device = device;
+  note_use(device);
   return true;
 }
+
+bool is_in_use(int device) { return devices_in_use >> device & 1; }
+
+void note_use(int device) { devices_in_use |= uint64_t{1} << device; }
 
 std::optional<int> attribute(int number) {
   static const std::map<int, int> table = make_attributes();

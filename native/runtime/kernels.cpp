@@ -1,6 +1,10 @@
 #include "phantora/kernels.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
 
 #include "phantora/config.h"
 #include "phantora/device.h"
@@ -32,7 +36,32 @@ void declare_unowned(const Kernel& kernel) {
   recorder::declare_guess("kernel " + kernel.name + ", launched outside any op: its results are not marked unknown");
 }
 
+struct Registry {
+  std::shared_mutex mutex;
+  std::unordered_map<const void*, std::unique_ptr<Kernel>> kernels;  // by their own address
+};
+
+Registry& registry() {
+  static Registry* table = new Registry;  // never destroyed: used by exit handlers
+  return *table;
+}
+
 }  // namespace
+
+Kernel* make(const char* name) {
+  auto kernel = std::make_unique<Kernel>();
+  kernel->name = name;
+  Kernel* handle = kernel.get();
+  std::unique_lock lock(registry().mutex);
+  registry().kernels[handle] = std::move(kernel);
+  return handle;
+}
+
+Kernel* find(const void* handle) {
+  std::shared_lock lock(registry().mutex);
+  auto found = registry().kernels.find(handle);
+  return found == registry().kernels.end() ? nullptr : found->second.get();
+}
 
 Result launch(const Kernel& kernel, const Shape& shape, streams::Handle stream) {
   if (!is_possible(kernel, shape)) return Result::bad_configuration;

@@ -146,6 +146,7 @@ class Table {
   }
 
   void* allocate(int device, size_t bytes) {
+    device::note_use(device);
     if (bytes > config().memory_bytes) return nullptr;  // also keeps the rounding from overflowing
     size_t taken = rounded_up(std::max<size_t>(bytes, 1), small_bytes);
     std::unique_lock lock(mutex_);

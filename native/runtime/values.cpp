@@ -221,6 +221,11 @@ bool idle(StreamId stream) {
   return store().queue.idle(stream);
 }
 
+bool idle() {
+  Guard guard(store().mutex);
+  return store().queue.idle();
+}
+
 void submit(StreamId stream, Task task) {
   Lock lock;
   store().queue.submit(stream, std::move(task));

@@ -4,63 +4,30 @@
 
 #define UNSUPPORTED(name) void name(void) { phantora_unsupported(PHANTORA_SONAME, #name); }
 
-UNSUPPORTED(__cudaGetKernel)
-UNSUPPORTED(__cudaInitModule)
-UNSUPPORTED(__cudaLaunchKernel)
-UNSUPPORTED(__cudaLaunchKernel_ptsz)
-UNSUPPORTED(__cudaPopCallConfiguration)
-UNSUPPORTED(__cudaPushCallConfiguration)
-UNSUPPORTED(__cudaRegisterFatBinary)
-UNSUPPORTED(__cudaRegisterFatBinaryEnd)
-UNSUPPORTED(__cudaRegisterFunction)
 UNSUPPORTED(__cudaRegisterHostVar)
 UNSUPPORTED(__cudaRegisterManagedVar)
 UNSUPPORTED(__cudaRegisterUnifiedTable)
-UNSUPPORTED(__cudaRegisterVar)
-UNSUPPORTED(__cudaUnregisterFatBinary)
 UNSUPPORTED(cudaArrayGetInfo)
 UNSUPPORTED(cudaArrayGetMemoryRequirements)
 UNSUPPORTED(cudaArrayGetPlane)
 UNSUPPORTED(cudaArrayGetSparseProperties)
-UNSUPPORTED(cudaChooseDevice)
 UNSUPPORTED(cudaCreateChannelDesc)
 UNSUPPORTED(cudaCreateSurfaceObject)
 UNSUPPORTED(cudaCreateTextureObject)
-UNSUPPORTED(cudaCtxResetPersistingL2Cache)
 UNSUPPORTED(cudaDestroyExternalMemory)
 UNSUPPORTED(cudaDestroyExternalSemaphore)
 UNSUPPORTED(cudaDestroySurfaceObject)
 UNSUPPORTED(cudaDestroyTextureObject)
-UNSUPPORTED(cudaDeviceCanAccessPeer)
-UNSUPPORTED(cudaDeviceDisablePeerAccess)
-UNSUPPORTED(cudaDeviceEnablePeerAccess)
 UNSUPPORTED(cudaDeviceFlushGPUDirectRDMAWrites)
-UNSUPPORTED(cudaDeviceGetAttribute)
-UNSUPPORTED(cudaDeviceGetByPCIBusId)
-UNSUPPORTED(cudaDeviceGetCacheConfig)
-UNSUPPORTED(cudaDeviceGetDefaultMemPool)
-UNSUPPORTED(cudaDeviceGetGraphMemAttribute)
 UNSUPPORTED(cudaDeviceGetHostAtomicCapabilities)
-UNSUPPORTED(cudaDeviceGetLimit)
-UNSUPPORTED(cudaDeviceGetMemPool)
 UNSUPPORTED(cudaDeviceGetNvSciSyncAttributes)
 UNSUPPORTED(cudaDeviceGetP2PAtomicCapabilities)
-UNSUPPORTED(cudaDeviceGetP2PAttribute)
-UNSUPPORTED(cudaDeviceGetPCIBusId)
 UNSUPPORTED(cudaDeviceGetSharedMemConfig)
-UNSUPPORTED(cudaDeviceGetStreamPriorityRange)
 UNSUPPORTED(cudaDeviceGetTexture1DLinearMaxWidth)
-UNSUPPORTED(cudaDeviceGraphMemTrim)
 UNSUPPORTED(cudaDeviceRegisterAsyncNotification)
-UNSUPPORTED(cudaDeviceReset)
-UNSUPPORTED(cudaDeviceSetCacheConfig)
-UNSUPPORTED(cudaDeviceSetGraphMemAttribute)
-UNSUPPORTED(cudaDeviceSetLimit)
 UNSUPPORTED(cudaDeviceSetMemPool)
 UNSUPPORTED(cudaDeviceSetSharedMemConfig)
-UNSUPPORTED(cudaDeviceSynchronize)
 UNSUPPORTED(cudaDeviceUnregisterAsyncNotification)
-UNSUPPORTED(cudaDriverGetVersion)
 UNSUPPORTED(cudaEGLStreamConsumerAcquireFrame)
 UNSUPPORTED(cudaEGLStreamConsumerConnect)
 UNSUPPORTED(cudaEGLStreamConsumerConnectWithFlags)
@@ -70,30 +37,12 @@ UNSUPPORTED(cudaEGLStreamProducerConnect)
 UNSUPPORTED(cudaEGLStreamProducerDisconnect)
 UNSUPPORTED(cudaEGLStreamProducerPresentFrame)
 UNSUPPORTED(cudaEGLStreamProducerReturnFrame)
-UNSUPPORTED(cudaEventCreate)
 UNSUPPORTED(cudaEventCreateFromEGLSync)
-UNSUPPORTED(cudaEventCreateWithFlags)
-UNSUPPORTED(cudaEventDestroy)
-UNSUPPORTED(cudaEventElapsedTime)
-UNSUPPORTED(cudaEventQuery)
-UNSUPPORTED(cudaEventRecord)
-UNSUPPORTED(cudaEventRecordWithFlags)
-UNSUPPORTED(cudaEventRecordWithFlags_ptsz)
-UNSUPPORTED(cudaEventRecord_ptsz)
-UNSUPPORTED(cudaEventSynchronize)
 UNSUPPORTED(cudaExternalMemoryGetMappedBuffer)
 UNSUPPORTED(cudaExternalMemoryGetMappedMipmappedArray)
-UNSUPPORTED(cudaFree)
 UNSUPPORTED(cudaFreeArray)
-UNSUPPORTED(cudaFreeAsync)
-UNSUPPORTED(cudaFreeAsync_ptsz)
-UNSUPPORTED(cudaFreeHost)
 UNSUPPORTED(cudaFreeMipmappedArray)
-UNSUPPORTED(cudaFuncGetAttributes)
-UNSUPPORTED(cudaFuncGetName)
 UNSUPPORTED(cudaFuncGetParamInfo)
-UNSUPPORTED(cudaFuncSetAttribute)
-UNSUPPORTED(cudaFuncSetCacheConfig)
 UNSUPPORTED(cudaFuncSetSharedMemConfig)
 UNSUPPORTED(cudaGLGetDevices)
 UNSUPPORTED(cudaGLMapBufferObject)
@@ -105,24 +54,11 @@ UNSUPPORTED(cudaGLUnmapBufferObject)
 UNSUPPORTED(cudaGLUnmapBufferObjectAsync)
 UNSUPPORTED(cudaGLUnregisterBufferObject)
 UNSUPPORTED(cudaGetChannelDesc)
-UNSUPPORTED(cudaGetDevice)
-UNSUPPORTED(cudaGetDeviceCount)
-UNSUPPORTED(cudaGetDeviceFlags)
-UNSUPPORTED(cudaGetDeviceProperties)
-UNSUPPORTED(cudaGetDriverEntryPoint)
-UNSUPPORTED(cudaGetDriverEntryPointByVersion)
 UNSUPPORTED(cudaGetDriverEntryPointByVersion_ptsz)
 UNSUPPORTED(cudaGetDriverEntryPoint_ptsz)
-UNSUPPORTED(cudaGetErrorName)
-UNSUPPORTED(cudaGetErrorString)
 UNSUPPORTED(cudaGetExportTable)
-UNSUPPORTED(cudaGetFuncBySymbol)
-UNSUPPORTED(cudaGetKernel)
-UNSUPPORTED(cudaGetLastError)
 UNSUPPORTED(cudaGetMipmappedArrayLevel)
 UNSUPPORTED(cudaGetSurfaceObjectResourceDesc)
-UNSUPPORTED(cudaGetSymbolAddress)
-UNSUPPORTED(cudaGetSymbolSize)
 UNSUPPORTED(cudaGetTextureObjectResourceDesc)
 UNSUPPORTED(cudaGetTextureObjectResourceViewDesc)
 UNSUPPORTED(cudaGetTextureObjectTextureDesc)
@@ -224,73 +160,42 @@ UNSUPPORTED(cudaGraphicsUnmapResources)
 UNSUPPORTED(cudaGraphicsUnregisterResource)
 UNSUPPORTED(cudaGraphicsVDPAURegisterOutputSurface)
 UNSUPPORTED(cudaGraphicsVDPAURegisterVideoSurface)
-UNSUPPORTED(cudaHostAlloc)
-UNSUPPORTED(cudaHostGetDevicePointer)
-UNSUPPORTED(cudaHostGetFlags)
-UNSUPPORTED(cudaHostRegister)
-UNSUPPORTED(cudaHostUnregister)
 UNSUPPORTED(cudaImportExternalMemory)
 UNSUPPORTED(cudaImportExternalSemaphore)
-UNSUPPORTED(cudaInitDevice)
 UNSUPPORTED(cudaIpcCloseMemHandle)
 UNSUPPORTED(cudaIpcGetEventHandle)
 UNSUPPORTED(cudaIpcGetMemHandle)
 UNSUPPORTED(cudaIpcOpenEventHandle)
 UNSUPPORTED(cudaIpcOpenMemHandle)
-UNSUPPORTED(cudaKernelSetAttributeForDevice)
-UNSUPPORTED(cudaLaunchCooperativeKernel)
-UNSUPPORTED(cudaLaunchCooperativeKernel_ptsz)
-UNSUPPORTED(cudaLaunchHostFunc)
-UNSUPPORTED(cudaLaunchHostFunc_ptsz)
-UNSUPPORTED(cudaLaunchKernel)
-UNSUPPORTED(cudaLaunchKernelExC)
-UNSUPPORTED(cudaLaunchKernelExC_ptsz)
-UNSUPPORTED(cudaLaunchKernel_ptsz)
 UNSUPPORTED(cudaLibraryEnumerateKernels)
 UNSUPPORTED(cudaLibraryGetGlobal)
-UNSUPPORTED(cudaLibraryGetKernel)
 UNSUPPORTED(cudaLibraryGetKernelCount)
 UNSUPPORTED(cudaLibraryGetManaged)
 UNSUPPORTED(cudaLibraryGetUnifiedFunction)
-UNSUPPORTED(cudaLibraryLoadData)
 UNSUPPORTED(cudaLibraryLoadFromFile)
-UNSUPPORTED(cudaLibraryUnload)
 UNSUPPORTED(cudaLogsCurrent)
 UNSUPPORTED(cudaLogsDumpToFile)
 UNSUPPORTED(cudaLogsDumpToMemory)
 UNSUPPORTED(cudaLogsRegisterCallback)
 UNSUPPORTED(cudaLogsUnregisterCallback)
-UNSUPPORTED(cudaMalloc)
-UNSUPPORTED(cudaMalloc3D)
 UNSUPPORTED(cudaMalloc3DArray)
 UNSUPPORTED(cudaMallocArray)
-UNSUPPORTED(cudaMallocAsync)
-UNSUPPORTED(cudaMallocAsync_ptsz)
-UNSUPPORTED(cudaMallocFromPoolAsync)
-UNSUPPORTED(cudaMallocFromPoolAsync_ptsz)
-UNSUPPORTED(cudaMallocHost)
 UNSUPPORTED(cudaMallocManaged)
 UNSUPPORTED(cudaMallocMipmappedArray)
-UNSUPPORTED(cudaMallocPitch)
 UNSUPPORTED(cudaMemAdvise)
 UNSUPPORTED(cudaMemDiscardAndPrefetchBatchAsync)
 UNSUPPORTED(cudaMemDiscardAndPrefetchBatchAsync_ptsz)
 UNSUPPORTED(cudaMemDiscardBatchAsync)
 UNSUPPORTED(cudaMemDiscardBatchAsync_ptsz)
 UNSUPPORTED(cudaMemGetDefaultMemPool)
-UNSUPPORTED(cudaMemGetInfo)
 UNSUPPORTED(cudaMemGetMemPool)
 UNSUPPORTED(cudaMemPoolCreate)
 UNSUPPORTED(cudaMemPoolDestroy)
 UNSUPPORTED(cudaMemPoolExportPointer)
 UNSUPPORTED(cudaMemPoolExportToShareableHandle)
 UNSUPPORTED(cudaMemPoolGetAccess)
-UNSUPPORTED(cudaMemPoolGetAttribute)
 UNSUPPORTED(cudaMemPoolImportFromShareableHandle)
 UNSUPPORTED(cudaMemPoolImportPointer)
-UNSUPPORTED(cudaMemPoolSetAccess)
-UNSUPPORTED(cudaMemPoolSetAttribute)
-UNSUPPORTED(cudaMemPoolTrimTo)
 UNSUPPORTED(cudaMemPrefetchAsync)
 UNSUPPORTED(cudaMemPrefetchAsync_ptsz)
 UNSUPPORTED(cudaMemPrefetchBatchAsync)
@@ -298,12 +203,8 @@ UNSUPPORTED(cudaMemPrefetchBatchAsync_ptsz)
 UNSUPPORTED(cudaMemRangeGetAttribute)
 UNSUPPORTED(cudaMemRangeGetAttributes)
 UNSUPPORTED(cudaMemSetMemPool)
-UNSUPPORTED(cudaMemcpy)
-UNSUPPORTED(cudaMemcpy2D)
 UNSUPPORTED(cudaMemcpy2DArrayToArray)
 UNSUPPORTED(cudaMemcpy2DArrayToArray_ptds)
-UNSUPPORTED(cudaMemcpy2DAsync)
-UNSUPPORTED(cudaMemcpy2DAsync_ptsz)
 UNSUPPORTED(cudaMemcpy2DFromArray)
 UNSUPPORTED(cudaMemcpy2DFromArrayAsync)
 UNSUPPORTED(cudaMemcpy2DFromArrayAsync_ptsz)
@@ -325,99 +226,48 @@ UNSUPPORTED(cudaMemcpy3DPeer_ptds)
 UNSUPPORTED(cudaMemcpy3D_ptds)
 UNSUPPORTED(cudaMemcpyArrayToArray)
 UNSUPPORTED(cudaMemcpyArrayToArray_ptds)
-UNSUPPORTED(cudaMemcpyAsync)
-UNSUPPORTED(cudaMemcpyAsync_ptsz)
 UNSUPPORTED(cudaMemcpyBatchAsync)
 UNSUPPORTED(cudaMemcpyBatchAsync_ptsz)
 UNSUPPORTED(cudaMemcpyFromArray)
 UNSUPPORTED(cudaMemcpyFromArrayAsync)
 UNSUPPORTED(cudaMemcpyFromArrayAsync_ptsz)
 UNSUPPORTED(cudaMemcpyFromArray_ptds)
-UNSUPPORTED(cudaMemcpyFromSymbol)
-UNSUPPORTED(cudaMemcpyFromSymbolAsync)
 UNSUPPORTED(cudaMemcpyFromSymbolAsync_ptsz)
 UNSUPPORTED(cudaMemcpyFromSymbol_ptds)
-UNSUPPORTED(cudaMemcpyPeer)
-UNSUPPORTED(cudaMemcpyPeerAsync)
 UNSUPPORTED(cudaMemcpyToArray)
 UNSUPPORTED(cudaMemcpyToArrayAsync)
 UNSUPPORTED(cudaMemcpyToArrayAsync_ptsz)
 UNSUPPORTED(cudaMemcpyToArray_ptds)
-UNSUPPORTED(cudaMemcpyToSymbol)
-UNSUPPORTED(cudaMemcpyToSymbolAsync)
 UNSUPPORTED(cudaMemcpyToSymbolAsync_ptsz)
 UNSUPPORTED(cudaMemcpyToSymbol_ptds)
-UNSUPPORTED(cudaMemcpy_ptds)
-UNSUPPORTED(cudaMemset)
-UNSUPPORTED(cudaMemset2D)
-UNSUPPORTED(cudaMemset2DAsync)
 UNSUPPORTED(cudaMemset2DAsync_ptsz)
 UNSUPPORTED(cudaMemset2D_ptds)
 UNSUPPORTED(cudaMemset3D)
 UNSUPPORTED(cudaMemset3DAsync)
 UNSUPPORTED(cudaMemset3DAsync_ptsz)
 UNSUPPORTED(cudaMemset3D_ptds)
-UNSUPPORTED(cudaMemsetAsync)
-UNSUPPORTED(cudaMemsetAsync_ptsz)
-UNSUPPORTED(cudaMemset_ptds)
 UNSUPPORTED(cudaMipmappedArrayGetMemoryRequirements)
 UNSUPPORTED(cudaMipmappedArrayGetSparseProperties)
 UNSUPPORTED(cudaOccupancyAvailableDynamicSMemPerBlock)
-UNSUPPORTED(cudaOccupancyMaxActiveBlocksPerMultiprocessor)
-UNSUPPORTED(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
 UNSUPPORTED(cudaOccupancyMaxActiveClusters)
 UNSUPPORTED(cudaOccupancyMaxPotentialClusterSize)
-UNSUPPORTED(cudaPeekAtLastError)
-UNSUPPORTED(cudaPointerGetAttributes)
-UNSUPPORTED(cudaProfilerStart)
-UNSUPPORTED(cudaProfilerStop)
-UNSUPPORTED(cudaRuntimeGetVersion)
-UNSUPPORTED(cudaSetDevice)
-UNSUPPORTED(cudaSetDeviceFlags)
-UNSUPPORTED(cudaSetValidDevices)
 UNSUPPORTED(cudaSignalExternalSemaphoresAsync)
 UNSUPPORTED(cudaSignalExternalSemaphoresAsync_ptsz)
-UNSUPPORTED(cudaStreamAddCallback)
-UNSUPPORTED(cudaStreamAddCallback_ptsz)
 UNSUPPORTED(cudaStreamAttachMemAsync)
 UNSUPPORTED(cudaStreamAttachMemAsync_ptsz)
-UNSUPPORTED(cudaStreamBeginCapture)
-UNSUPPORTED(cudaStreamBeginCaptureToGraph)
 UNSUPPORTED(cudaStreamBeginCaptureToGraph_ptsz)
 UNSUPPORTED(cudaStreamBeginCapture_ptsz)
 UNSUPPORTED(cudaStreamCopyAttributes)
 UNSUPPORTED(cudaStreamCopyAttributes_ptsz)
-UNSUPPORTED(cudaStreamCreate)
-UNSUPPORTED(cudaStreamCreateWithFlags)
-UNSUPPORTED(cudaStreamCreateWithPriority)
-UNSUPPORTED(cudaStreamDestroy)
 UNSUPPORTED(cudaStreamEndCapture)
 UNSUPPORTED(cudaStreamEndCapture_ptsz)
 UNSUPPORTED(cudaStreamGetAttribute)
 UNSUPPORTED(cudaStreamGetAttribute_ptsz)
-UNSUPPORTED(cudaStreamGetCaptureInfo)
 UNSUPPORTED(cudaStreamGetCaptureInfo_ptsz)
-UNSUPPORTED(cudaStreamGetDevice)
-UNSUPPORTED(cudaStreamGetDevice_ptsz)
-UNSUPPORTED(cudaStreamGetFlags)
-UNSUPPORTED(cudaStreamGetFlags_ptsz)
-UNSUPPORTED(cudaStreamGetId)
-UNSUPPORTED(cudaStreamGetId_ptsz)
-UNSUPPORTED(cudaStreamGetPriority)
-UNSUPPORTED(cudaStreamGetPriority_ptsz)
-UNSUPPORTED(cudaStreamIsCapturing)
-UNSUPPORTED(cudaStreamIsCapturing_ptsz)
-UNSUPPORTED(cudaStreamQuery)
-UNSUPPORTED(cudaStreamQuery_ptsz)
 UNSUPPORTED(cudaStreamSetAttribute)
 UNSUPPORTED(cudaStreamSetAttribute_ptsz)
-UNSUPPORTED(cudaStreamSynchronize)
-UNSUPPORTED(cudaStreamSynchronize_ptsz)
 UNSUPPORTED(cudaStreamUpdateCaptureDependencies)
 UNSUPPORTED(cudaStreamUpdateCaptureDependencies_ptsz)
-UNSUPPORTED(cudaStreamWaitEvent)
-UNSUPPORTED(cudaStreamWaitEvent_ptsz)
-UNSUPPORTED(cudaThreadExchangeStreamCaptureMode)
 UNSUPPORTED(cudaUserObjectCreate)
 UNSUPPORTED(cudaUserObjectRelease)
 UNSUPPORTED(cudaUserObjectRetain)
@@ -426,64 +276,215 @@ UNSUPPORTED(cudaVDPAUSetVDPAUDevice)
 UNSUPPORTED(cudaWaitExternalSemaphoresAsync)
 UNSUPPORTED(cudaWaitExternalSemaphoresAsync_ptsz)
 
+extern void __cudaGetKernel(void);
+extern void __cudaInitModule(void);
+extern void __cudaLaunchKernel(void);
+extern void __cudaLaunchKernel_ptsz(void);
+extern void __cudaPopCallConfiguration(void);
+extern void __cudaPushCallConfiguration(void);
+extern void __cudaRegisterFatBinary(void);
+extern void __cudaRegisterFatBinaryEnd(void);
+extern void __cudaRegisterFunction(void);
+extern void __cudaRegisterVar(void);
+extern void __cudaUnregisterFatBinary(void);
+extern void cudaChooseDevice(void);
+extern void cudaCtxResetPersistingL2Cache(void);
+extern void cudaDeviceCanAccessPeer(void);
+extern void cudaDeviceDisablePeerAccess(void);
+extern void cudaDeviceEnablePeerAccess(void);
+extern void cudaDeviceGetAttribute(void);
+extern void cudaDeviceGetByPCIBusId(void);
+extern void cudaDeviceGetCacheConfig(void);
+extern void cudaDeviceGetDefaultMemPool(void);
+extern void cudaDeviceGetGraphMemAttribute(void);
+extern void cudaDeviceGetLimit(void);
+extern void cudaDeviceGetMemPool(void);
+extern void cudaDeviceGetP2PAttribute(void);
+extern void cudaDeviceGetPCIBusId(void);
+extern void cudaDeviceGetStreamPriorityRange(void);
+extern void cudaDeviceGraphMemTrim(void);
+extern void cudaDeviceReset(void);
+extern void cudaDeviceSetCacheConfig(void);
+extern void cudaDeviceSetGraphMemAttribute(void);
+extern void cudaDeviceSetLimit(void);
+extern void cudaDeviceSynchronize(void);
+extern void cudaDriverGetVersion(void);
+extern void cudaEventCreate(void);
+extern void cudaEventCreateWithFlags(void);
+extern void cudaEventDestroy(void);
+extern void cudaEventElapsedTime(void);
+extern void cudaEventQuery(void);
+extern void cudaEventRecord(void);
+extern void cudaEventRecordWithFlags(void);
+extern void cudaEventRecordWithFlags_ptsz(void);
+extern void cudaEventRecord_ptsz(void);
+extern void cudaEventSynchronize(void);
+extern void cudaFree(void);
+extern void cudaFreeAsync(void);
+extern void cudaFreeAsync_ptsz(void);
+extern void cudaFreeHost(void);
+extern void cudaFuncGetAttributes(void);
+extern void cudaFuncGetName(void);
+extern void cudaFuncSetAttribute(void);
+extern void cudaFuncSetCacheConfig(void);
+extern void cudaGetDevice(void);
+extern void cudaGetDeviceCount(void);
+extern void cudaGetDeviceFlags(void);
+extern void cudaGetDeviceProperties(void);
+extern void cudaGetDriverEntryPoint(void);
+extern void cudaGetDriverEntryPointByVersion(void);
+extern void cudaGetErrorName(void);
+extern void cudaGetErrorString(void);
+extern void cudaGetFuncBySymbol(void);
+extern void cudaGetKernel(void);
+extern void cudaGetLastError(void);
+extern void cudaGetSymbolAddress(void);
+extern void cudaGetSymbolSize(void);
+extern void cudaHostAlloc(void);
+extern void cudaHostGetDevicePointer(void);
+extern void cudaHostGetFlags(void);
+extern void cudaHostRegister(void);
+extern void cudaHostUnregister(void);
+extern void cudaInitDevice(void);
+extern void cudaKernelSetAttributeForDevice(void);
+extern void cudaLaunchCooperativeKernel(void);
+extern void cudaLaunchCooperativeKernel_ptsz(void);
+extern void cudaLaunchHostFunc(void);
+extern void cudaLaunchHostFunc_ptsz(void);
+extern void cudaLaunchKernel(void);
+extern void cudaLaunchKernelExC(void);
+extern void cudaLaunchKernelExC_ptsz(void);
+extern void cudaLaunchKernel_ptsz(void);
+extern void cudaLibraryGetKernel(void);
+extern void cudaLibraryLoadData(void);
+extern void cudaLibraryUnload(void);
+extern void cudaMalloc(void);
+extern void cudaMalloc3D(void);
+extern void cudaMallocAsync(void);
+extern void cudaMallocAsync_ptsz(void);
+extern void cudaMallocFromPoolAsync(void);
+extern void cudaMallocFromPoolAsync_ptsz(void);
+extern void cudaMallocHost(void);
+extern void cudaMallocPitch(void);
+extern void cudaMemGetInfo(void);
+extern void cudaMemPoolGetAttribute(void);
+extern void cudaMemPoolSetAccess(void);
+extern void cudaMemPoolSetAttribute(void);
+extern void cudaMemPoolTrimTo(void);
+extern void cudaMemcpy(void);
+extern void cudaMemcpy2D(void);
+extern void cudaMemcpy2DAsync(void);
+extern void cudaMemcpy2DAsync_ptsz(void);
+extern void cudaMemcpyAsync(void);
+extern void cudaMemcpyAsync_ptsz(void);
+extern void cudaMemcpyFromSymbol(void);
+extern void cudaMemcpyFromSymbolAsync(void);
+extern void cudaMemcpyPeer(void);
+extern void cudaMemcpyPeerAsync(void);
+extern void cudaMemcpyToSymbol(void);
+extern void cudaMemcpyToSymbolAsync(void);
+extern void cudaMemcpy_ptds(void);
+extern void cudaMemset(void);
+extern void cudaMemset2D(void);
+extern void cudaMemset2DAsync(void);
+extern void cudaMemsetAsync(void);
+extern void cudaMemsetAsync_ptsz(void);
+extern void cudaMemset_ptds(void);
+extern void cudaOccupancyMaxActiveBlocksPerMultiprocessor(void);
+extern void cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(void);
+extern void cudaPeekAtLastError(void);
+extern void cudaPointerGetAttributes(void);
+extern void cudaProfilerStart(void);
+extern void cudaProfilerStop(void);
+extern void cudaRuntimeGetVersion(void);
+extern void cudaSetDevice(void);
+extern void cudaSetDeviceFlags(void);
+extern void cudaSetValidDevices(void);
+extern void cudaStreamAddCallback(void);
+extern void cudaStreamAddCallback_ptsz(void);
+extern void cudaStreamBeginCapture(void);
+extern void cudaStreamBeginCaptureToGraph(void);
+extern void cudaStreamCreate(void);
+extern void cudaStreamCreateWithFlags(void);
+extern void cudaStreamCreateWithPriority(void);
+extern void cudaStreamDestroy(void);
+extern void cudaStreamGetCaptureInfo(void);
+extern void cudaStreamGetDevice(void);
+extern void cudaStreamGetDevice_ptsz(void);
+extern void cudaStreamGetFlags(void);
+extern void cudaStreamGetFlags_ptsz(void);
+extern void cudaStreamGetId(void);
+extern void cudaStreamGetId_ptsz(void);
+extern void cudaStreamGetPriority(void);
+extern void cudaStreamGetPriority_ptsz(void);
+extern void cudaStreamIsCapturing(void);
+extern void cudaStreamIsCapturing_ptsz(void);
+extern void cudaStreamQuery(void);
+extern void cudaStreamQuery_ptsz(void);
+extern void cudaStreamSynchronize(void);
+extern void cudaStreamSynchronize_ptsz(void);
+extern void cudaStreamWaitEvent(void);
+extern void cudaStreamWaitEvent_ptsz(void);
+extern void cudaThreadExchangeStreamCaptureMode(void);
+
 const struct phantora_function phantora_functions[] = {
-    {"__cudaGetKernel", (void*)&__cudaGetKernel, phantora_function_unsupported},
-    {"__cudaInitModule", (void*)&__cudaInitModule, phantora_function_unsupported},
-    {"__cudaLaunchKernel", (void*)&__cudaLaunchKernel, phantora_function_unsupported},
-    {"__cudaLaunchKernel_ptsz", (void*)&__cudaLaunchKernel_ptsz, phantora_function_unsupported},
-    {"__cudaPopCallConfiguration", (void*)&__cudaPopCallConfiguration, phantora_function_unsupported},
-    {"__cudaPushCallConfiguration", (void*)&__cudaPushCallConfiguration, phantora_function_unsupported},
-    {"__cudaRegisterFatBinary", (void*)&__cudaRegisterFatBinary, phantora_function_unsupported},
-    {"__cudaRegisterFatBinaryEnd", (void*)&__cudaRegisterFatBinaryEnd, phantora_function_unsupported},
-    {"__cudaRegisterFunction", (void*)&__cudaRegisterFunction, phantora_function_unsupported},
+    {"__cudaGetKernel", (void*)&__cudaGetKernel, phantora_function_emulated},
+    {"__cudaInitModule", (void*)&__cudaInitModule, phantora_function_emulated},
+    {"__cudaLaunchKernel", (void*)&__cudaLaunchKernel, phantora_function_emulated},
+    {"__cudaLaunchKernel_ptsz", (void*)&__cudaLaunchKernel_ptsz, phantora_function_emulated},
+    {"__cudaPopCallConfiguration", (void*)&__cudaPopCallConfiguration, phantora_function_emulated},
+    {"__cudaPushCallConfiguration", (void*)&__cudaPushCallConfiguration, phantora_function_emulated},
+    {"__cudaRegisterFatBinary", (void*)&__cudaRegisterFatBinary, phantora_function_emulated},
+    {"__cudaRegisterFatBinaryEnd", (void*)&__cudaRegisterFatBinaryEnd, phantora_function_emulated},
+    {"__cudaRegisterFunction", (void*)&__cudaRegisterFunction, phantora_function_emulated},
     {"__cudaRegisterHostVar", (void*)&__cudaRegisterHostVar, phantora_function_unsupported},
     {"__cudaRegisterManagedVar", (void*)&__cudaRegisterManagedVar, phantora_function_unsupported},
     {"__cudaRegisterUnifiedTable", (void*)&__cudaRegisterUnifiedTable, phantora_function_unsupported},
-    {"__cudaRegisterVar", (void*)&__cudaRegisterVar, phantora_function_unsupported},
-    {"__cudaUnregisterFatBinary", (void*)&__cudaUnregisterFatBinary, phantora_function_unsupported},
+    {"__cudaRegisterVar", (void*)&__cudaRegisterVar, phantora_function_emulated},
+    {"__cudaUnregisterFatBinary", (void*)&__cudaUnregisterFatBinary, phantora_function_emulated},
     {"cudaArrayGetInfo", (void*)&cudaArrayGetInfo, phantora_function_unsupported},
     {"cudaArrayGetMemoryRequirements", (void*)&cudaArrayGetMemoryRequirements, phantora_function_unsupported},
     {"cudaArrayGetPlane", (void*)&cudaArrayGetPlane, phantora_function_unsupported},
     {"cudaArrayGetSparseProperties", (void*)&cudaArrayGetSparseProperties, phantora_function_unsupported},
-    {"cudaChooseDevice", (void*)&cudaChooseDevice, phantora_function_unsupported},
+    {"cudaChooseDevice", (void*)&cudaChooseDevice, phantora_function_emulated},
     {"cudaCreateChannelDesc", (void*)&cudaCreateChannelDesc, phantora_function_unsupported},
     {"cudaCreateSurfaceObject", (void*)&cudaCreateSurfaceObject, phantora_function_unsupported},
     {"cudaCreateTextureObject", (void*)&cudaCreateTextureObject, phantora_function_unsupported},
-    {"cudaCtxResetPersistingL2Cache", (void*)&cudaCtxResetPersistingL2Cache, phantora_function_unsupported},
+    {"cudaCtxResetPersistingL2Cache", (void*)&cudaCtxResetPersistingL2Cache, phantora_function_emulated},
     {"cudaDestroyExternalMemory", (void*)&cudaDestroyExternalMemory, phantora_function_unsupported},
     {"cudaDestroyExternalSemaphore", (void*)&cudaDestroyExternalSemaphore, phantora_function_unsupported},
     {"cudaDestroySurfaceObject", (void*)&cudaDestroySurfaceObject, phantora_function_unsupported},
     {"cudaDestroyTextureObject", (void*)&cudaDestroyTextureObject, phantora_function_unsupported},
-    {"cudaDeviceCanAccessPeer", (void*)&cudaDeviceCanAccessPeer, phantora_function_unsupported},
-    {"cudaDeviceDisablePeerAccess", (void*)&cudaDeviceDisablePeerAccess, phantora_function_unsupported},
-    {"cudaDeviceEnablePeerAccess", (void*)&cudaDeviceEnablePeerAccess, phantora_function_unsupported},
+    {"cudaDeviceCanAccessPeer", (void*)&cudaDeviceCanAccessPeer, phantora_function_emulated},
+    {"cudaDeviceDisablePeerAccess", (void*)&cudaDeviceDisablePeerAccess, phantora_function_emulated},
+    {"cudaDeviceEnablePeerAccess", (void*)&cudaDeviceEnablePeerAccess, phantora_function_emulated},
     {"cudaDeviceFlushGPUDirectRDMAWrites", (void*)&cudaDeviceFlushGPUDirectRDMAWrites, phantora_function_unsupported},
-    {"cudaDeviceGetAttribute", (void*)&cudaDeviceGetAttribute, phantora_function_unsupported},
-    {"cudaDeviceGetByPCIBusId", (void*)&cudaDeviceGetByPCIBusId, phantora_function_unsupported},
-    {"cudaDeviceGetCacheConfig", (void*)&cudaDeviceGetCacheConfig, phantora_function_unsupported},
-    {"cudaDeviceGetDefaultMemPool", (void*)&cudaDeviceGetDefaultMemPool, phantora_function_unsupported},
-    {"cudaDeviceGetGraphMemAttribute", (void*)&cudaDeviceGetGraphMemAttribute, phantora_function_unsupported},
+    {"cudaDeviceGetAttribute", (void*)&cudaDeviceGetAttribute, phantora_function_emulated},
+    {"cudaDeviceGetByPCIBusId", (void*)&cudaDeviceGetByPCIBusId, phantora_function_emulated},
+    {"cudaDeviceGetCacheConfig", (void*)&cudaDeviceGetCacheConfig, phantora_function_emulated},
+    {"cudaDeviceGetDefaultMemPool", (void*)&cudaDeviceGetDefaultMemPool, phantora_function_emulated},
+    {"cudaDeviceGetGraphMemAttribute", (void*)&cudaDeviceGetGraphMemAttribute, phantora_function_emulated},
     {"cudaDeviceGetHostAtomicCapabilities", (void*)&cudaDeviceGetHostAtomicCapabilities, phantora_function_unsupported},
-    {"cudaDeviceGetLimit", (void*)&cudaDeviceGetLimit, phantora_function_unsupported},
-    {"cudaDeviceGetMemPool", (void*)&cudaDeviceGetMemPool, phantora_function_unsupported},
+    {"cudaDeviceGetLimit", (void*)&cudaDeviceGetLimit, phantora_function_emulated},
+    {"cudaDeviceGetMemPool", (void*)&cudaDeviceGetMemPool, phantora_function_emulated},
     {"cudaDeviceGetNvSciSyncAttributes", (void*)&cudaDeviceGetNvSciSyncAttributes, phantora_function_unsupported},
     {"cudaDeviceGetP2PAtomicCapabilities", (void*)&cudaDeviceGetP2PAtomicCapabilities, phantora_function_unsupported},
-    {"cudaDeviceGetP2PAttribute", (void*)&cudaDeviceGetP2PAttribute, phantora_function_unsupported},
-    {"cudaDeviceGetPCIBusId", (void*)&cudaDeviceGetPCIBusId, phantora_function_unsupported},
+    {"cudaDeviceGetP2PAttribute", (void*)&cudaDeviceGetP2PAttribute, phantora_function_emulated},
+    {"cudaDeviceGetPCIBusId", (void*)&cudaDeviceGetPCIBusId, phantora_function_emulated},
     {"cudaDeviceGetSharedMemConfig", (void*)&cudaDeviceGetSharedMemConfig, phantora_function_unsupported},
-    {"cudaDeviceGetStreamPriorityRange", (void*)&cudaDeviceGetStreamPriorityRange, phantora_function_unsupported},
+    {"cudaDeviceGetStreamPriorityRange", (void*)&cudaDeviceGetStreamPriorityRange, phantora_function_emulated},
     {"cudaDeviceGetTexture1DLinearMaxWidth", (void*)&cudaDeviceGetTexture1DLinearMaxWidth, phantora_function_unsupported},
-    {"cudaDeviceGraphMemTrim", (void*)&cudaDeviceGraphMemTrim, phantora_function_unsupported},
+    {"cudaDeviceGraphMemTrim", (void*)&cudaDeviceGraphMemTrim, phantora_function_emulated},
     {"cudaDeviceRegisterAsyncNotification", (void*)&cudaDeviceRegisterAsyncNotification, phantora_function_unsupported},
-    {"cudaDeviceReset", (void*)&cudaDeviceReset, phantora_function_unsupported},
-    {"cudaDeviceSetCacheConfig", (void*)&cudaDeviceSetCacheConfig, phantora_function_unsupported},
-    {"cudaDeviceSetGraphMemAttribute", (void*)&cudaDeviceSetGraphMemAttribute, phantora_function_unsupported},
-    {"cudaDeviceSetLimit", (void*)&cudaDeviceSetLimit, phantora_function_unsupported},
+    {"cudaDeviceReset", (void*)&cudaDeviceReset, phantora_function_emulated},
+    {"cudaDeviceSetCacheConfig", (void*)&cudaDeviceSetCacheConfig, phantora_function_emulated},
+    {"cudaDeviceSetGraphMemAttribute", (void*)&cudaDeviceSetGraphMemAttribute, phantora_function_emulated},
+    {"cudaDeviceSetLimit", (void*)&cudaDeviceSetLimit, phantora_function_emulated},
     {"cudaDeviceSetMemPool", (void*)&cudaDeviceSetMemPool, phantora_function_unsupported},
     {"cudaDeviceSetSharedMemConfig", (void*)&cudaDeviceSetSharedMemConfig, phantora_function_unsupported},
-    {"cudaDeviceSynchronize", (void*)&cudaDeviceSynchronize, phantora_function_unsupported},
+    {"cudaDeviceSynchronize", (void*)&cudaDeviceSynchronize, phantora_function_emulated},
     {"cudaDeviceUnregisterAsyncNotification", (void*)&cudaDeviceUnregisterAsyncNotification, phantora_function_unsupported},
-    {"cudaDriverGetVersion", (void*)&cudaDriverGetVersion, phantora_function_unsupported},
+    {"cudaDriverGetVersion", (void*)&cudaDriverGetVersion, phantora_function_emulated},
     {"cudaEGLStreamConsumerAcquireFrame", (void*)&cudaEGLStreamConsumerAcquireFrame, phantora_function_unsupported},
     {"cudaEGLStreamConsumerConnect", (void*)&cudaEGLStreamConsumerConnect, phantora_function_unsupported},
     {"cudaEGLStreamConsumerConnectWithFlags", (void*)&cudaEGLStreamConsumerConnectWithFlags, phantora_function_unsupported},
@@ -493,30 +494,30 @@ const struct phantora_function phantora_functions[] = {
     {"cudaEGLStreamProducerDisconnect", (void*)&cudaEGLStreamProducerDisconnect, phantora_function_unsupported},
     {"cudaEGLStreamProducerPresentFrame", (void*)&cudaEGLStreamProducerPresentFrame, phantora_function_unsupported},
     {"cudaEGLStreamProducerReturnFrame", (void*)&cudaEGLStreamProducerReturnFrame, phantora_function_unsupported},
-    {"cudaEventCreate", (void*)&cudaEventCreate, phantora_function_unsupported},
+    {"cudaEventCreate", (void*)&cudaEventCreate, phantora_function_emulated},
     {"cudaEventCreateFromEGLSync", (void*)&cudaEventCreateFromEGLSync, phantora_function_unsupported},
-    {"cudaEventCreateWithFlags", (void*)&cudaEventCreateWithFlags, phantora_function_unsupported},
-    {"cudaEventDestroy", (void*)&cudaEventDestroy, phantora_function_unsupported},
-    {"cudaEventElapsedTime", (void*)&cudaEventElapsedTime, phantora_function_unsupported},
-    {"cudaEventQuery", (void*)&cudaEventQuery, phantora_function_unsupported},
-    {"cudaEventRecord", (void*)&cudaEventRecord, phantora_function_unsupported},
-    {"cudaEventRecordWithFlags", (void*)&cudaEventRecordWithFlags, phantora_function_unsupported},
-    {"cudaEventRecordWithFlags_ptsz", (void*)&cudaEventRecordWithFlags_ptsz, phantora_function_unsupported},
-    {"cudaEventRecord_ptsz", (void*)&cudaEventRecord_ptsz, phantora_function_unsupported},
-    {"cudaEventSynchronize", (void*)&cudaEventSynchronize, phantora_function_unsupported},
+    {"cudaEventCreateWithFlags", (void*)&cudaEventCreateWithFlags, phantora_function_emulated},
+    {"cudaEventDestroy", (void*)&cudaEventDestroy, phantora_function_emulated},
+    {"cudaEventElapsedTime", (void*)&cudaEventElapsedTime, phantora_function_emulated},
+    {"cudaEventQuery", (void*)&cudaEventQuery, phantora_function_emulated},
+    {"cudaEventRecord", (void*)&cudaEventRecord, phantora_function_emulated},
+    {"cudaEventRecordWithFlags", (void*)&cudaEventRecordWithFlags, phantora_function_emulated},
+    {"cudaEventRecordWithFlags_ptsz", (void*)&cudaEventRecordWithFlags_ptsz, phantora_function_emulated},
+    {"cudaEventRecord_ptsz", (void*)&cudaEventRecord_ptsz, phantora_function_emulated},
+    {"cudaEventSynchronize", (void*)&cudaEventSynchronize, phantora_function_emulated},
     {"cudaExternalMemoryGetMappedBuffer", (void*)&cudaExternalMemoryGetMappedBuffer, phantora_function_unsupported},
     {"cudaExternalMemoryGetMappedMipmappedArray", (void*)&cudaExternalMemoryGetMappedMipmappedArray, phantora_function_unsupported},
-    {"cudaFree", (void*)&cudaFree, phantora_function_unsupported},
+    {"cudaFree", (void*)&cudaFree, phantora_function_emulated},
     {"cudaFreeArray", (void*)&cudaFreeArray, phantora_function_unsupported},
-    {"cudaFreeAsync", (void*)&cudaFreeAsync, phantora_function_unsupported},
-    {"cudaFreeAsync_ptsz", (void*)&cudaFreeAsync_ptsz, phantora_function_unsupported},
-    {"cudaFreeHost", (void*)&cudaFreeHost, phantora_function_unsupported},
+    {"cudaFreeAsync", (void*)&cudaFreeAsync, phantora_function_emulated},
+    {"cudaFreeAsync_ptsz", (void*)&cudaFreeAsync_ptsz, phantora_function_emulated},
+    {"cudaFreeHost", (void*)&cudaFreeHost, phantora_function_emulated},
     {"cudaFreeMipmappedArray", (void*)&cudaFreeMipmappedArray, phantora_function_unsupported},
-    {"cudaFuncGetAttributes", (void*)&cudaFuncGetAttributes, phantora_function_unsupported},
-    {"cudaFuncGetName", (void*)&cudaFuncGetName, phantora_function_unsupported},
+    {"cudaFuncGetAttributes", (void*)&cudaFuncGetAttributes, phantora_function_emulated},
+    {"cudaFuncGetName", (void*)&cudaFuncGetName, phantora_function_emulated},
     {"cudaFuncGetParamInfo", (void*)&cudaFuncGetParamInfo, phantora_function_unsupported},
-    {"cudaFuncSetAttribute", (void*)&cudaFuncSetAttribute, phantora_function_unsupported},
-    {"cudaFuncSetCacheConfig", (void*)&cudaFuncSetCacheConfig, phantora_function_unsupported},
+    {"cudaFuncSetAttribute", (void*)&cudaFuncSetAttribute, phantora_function_emulated},
+    {"cudaFuncSetCacheConfig", (void*)&cudaFuncSetCacheConfig, phantora_function_emulated},
     {"cudaFuncSetSharedMemConfig", (void*)&cudaFuncSetSharedMemConfig, phantora_function_unsupported},
     {"cudaGLGetDevices", (void*)&cudaGLGetDevices, phantora_function_unsupported},
     {"cudaGLMapBufferObject", (void*)&cudaGLMapBufferObject, phantora_function_unsupported},
@@ -528,24 +529,24 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGLUnmapBufferObjectAsync", (void*)&cudaGLUnmapBufferObjectAsync, phantora_function_unsupported},
     {"cudaGLUnregisterBufferObject", (void*)&cudaGLUnregisterBufferObject, phantora_function_unsupported},
     {"cudaGetChannelDesc", (void*)&cudaGetChannelDesc, phantora_function_unsupported},
-    {"cudaGetDevice", (void*)&cudaGetDevice, phantora_function_unsupported},
-    {"cudaGetDeviceCount", (void*)&cudaGetDeviceCount, phantora_function_unsupported},
-    {"cudaGetDeviceFlags", (void*)&cudaGetDeviceFlags, phantora_function_unsupported},
-    {"cudaGetDeviceProperties", (void*)&cudaGetDeviceProperties, phantora_function_unsupported},
-    {"cudaGetDriverEntryPoint", (void*)&cudaGetDriverEntryPoint, phantora_function_unsupported},
-    {"cudaGetDriverEntryPointByVersion", (void*)&cudaGetDriverEntryPointByVersion, phantora_function_unsupported},
+    {"cudaGetDevice", (void*)&cudaGetDevice, phantora_function_emulated},
+    {"cudaGetDeviceCount", (void*)&cudaGetDeviceCount, phantora_function_emulated},
+    {"cudaGetDeviceFlags", (void*)&cudaGetDeviceFlags, phantora_function_emulated},
+    {"cudaGetDeviceProperties", (void*)&cudaGetDeviceProperties, phantora_function_emulated},
+    {"cudaGetDriverEntryPoint", (void*)&cudaGetDriverEntryPoint, phantora_function_emulated},
+    {"cudaGetDriverEntryPointByVersion", (void*)&cudaGetDriverEntryPointByVersion, phantora_function_emulated},
     {"cudaGetDriverEntryPointByVersion_ptsz", (void*)&cudaGetDriverEntryPointByVersion_ptsz, phantora_function_unsupported},
     {"cudaGetDriverEntryPoint_ptsz", (void*)&cudaGetDriverEntryPoint_ptsz, phantora_function_unsupported},
-    {"cudaGetErrorName", (void*)&cudaGetErrorName, phantora_function_unsupported},
-    {"cudaGetErrorString", (void*)&cudaGetErrorString, phantora_function_unsupported},
+    {"cudaGetErrorName", (void*)&cudaGetErrorName, phantora_function_emulated},
+    {"cudaGetErrorString", (void*)&cudaGetErrorString, phantora_function_emulated},
     {"cudaGetExportTable", (void*)&cudaGetExportTable, phantora_function_unsupported},
-    {"cudaGetFuncBySymbol", (void*)&cudaGetFuncBySymbol, phantora_function_unsupported},
-    {"cudaGetKernel", (void*)&cudaGetKernel, phantora_function_unsupported},
-    {"cudaGetLastError", (void*)&cudaGetLastError, phantora_function_unsupported},
+    {"cudaGetFuncBySymbol", (void*)&cudaGetFuncBySymbol, phantora_function_emulated},
+    {"cudaGetKernel", (void*)&cudaGetKernel, phantora_function_emulated},
+    {"cudaGetLastError", (void*)&cudaGetLastError, phantora_function_emulated},
     {"cudaGetMipmappedArrayLevel", (void*)&cudaGetMipmappedArrayLevel, phantora_function_unsupported},
     {"cudaGetSurfaceObjectResourceDesc", (void*)&cudaGetSurfaceObjectResourceDesc, phantora_function_unsupported},
-    {"cudaGetSymbolAddress", (void*)&cudaGetSymbolAddress, phantora_function_unsupported},
-    {"cudaGetSymbolSize", (void*)&cudaGetSymbolSize, phantora_function_unsupported},
+    {"cudaGetSymbolAddress", (void*)&cudaGetSymbolAddress, phantora_function_emulated},
+    {"cudaGetSymbolSize", (void*)&cudaGetSymbolSize, phantora_function_emulated},
     {"cudaGetTextureObjectResourceDesc", (void*)&cudaGetTextureObjectResourceDesc, phantora_function_unsupported},
     {"cudaGetTextureObjectResourceViewDesc", (void*)&cudaGetTextureObjectResourceViewDesc, phantora_function_unsupported},
     {"cudaGetTextureObjectTextureDesc", (void*)&cudaGetTextureObjectTextureDesc, phantora_function_unsupported},
@@ -647,73 +648,73 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGraphicsUnregisterResource", (void*)&cudaGraphicsUnregisterResource, phantora_function_unsupported},
     {"cudaGraphicsVDPAURegisterOutputSurface", (void*)&cudaGraphicsVDPAURegisterOutputSurface, phantora_function_unsupported},
     {"cudaGraphicsVDPAURegisterVideoSurface", (void*)&cudaGraphicsVDPAURegisterVideoSurface, phantora_function_unsupported},
-    {"cudaHostAlloc", (void*)&cudaHostAlloc, phantora_function_unsupported},
-    {"cudaHostGetDevicePointer", (void*)&cudaHostGetDevicePointer, phantora_function_unsupported},
-    {"cudaHostGetFlags", (void*)&cudaHostGetFlags, phantora_function_unsupported},
-    {"cudaHostRegister", (void*)&cudaHostRegister, phantora_function_unsupported},
-    {"cudaHostUnregister", (void*)&cudaHostUnregister, phantora_function_unsupported},
+    {"cudaHostAlloc", (void*)&cudaHostAlloc, phantora_function_emulated},
+    {"cudaHostGetDevicePointer", (void*)&cudaHostGetDevicePointer, phantora_function_emulated},
+    {"cudaHostGetFlags", (void*)&cudaHostGetFlags, phantora_function_emulated},
+    {"cudaHostRegister", (void*)&cudaHostRegister, phantora_function_emulated},
+    {"cudaHostUnregister", (void*)&cudaHostUnregister, phantora_function_emulated},
     {"cudaImportExternalMemory", (void*)&cudaImportExternalMemory, phantora_function_unsupported},
     {"cudaImportExternalSemaphore", (void*)&cudaImportExternalSemaphore, phantora_function_unsupported},
-    {"cudaInitDevice", (void*)&cudaInitDevice, phantora_function_unsupported},
+    {"cudaInitDevice", (void*)&cudaInitDevice, phantora_function_emulated},
     {"cudaIpcCloseMemHandle", (void*)&cudaIpcCloseMemHandle, phantora_function_unsupported},
     {"cudaIpcGetEventHandle", (void*)&cudaIpcGetEventHandle, phantora_function_unsupported},
     {"cudaIpcGetMemHandle", (void*)&cudaIpcGetMemHandle, phantora_function_unsupported},
     {"cudaIpcOpenEventHandle", (void*)&cudaIpcOpenEventHandle, phantora_function_unsupported},
     {"cudaIpcOpenMemHandle", (void*)&cudaIpcOpenMemHandle, phantora_function_unsupported},
-    {"cudaKernelSetAttributeForDevice", (void*)&cudaKernelSetAttributeForDevice, phantora_function_unsupported},
-    {"cudaLaunchCooperativeKernel", (void*)&cudaLaunchCooperativeKernel, phantora_function_unsupported},
-    {"cudaLaunchCooperativeKernel_ptsz", (void*)&cudaLaunchCooperativeKernel_ptsz, phantora_function_unsupported},
-    {"cudaLaunchHostFunc", (void*)&cudaLaunchHostFunc, phantora_function_unsupported},
-    {"cudaLaunchHostFunc_ptsz", (void*)&cudaLaunchHostFunc_ptsz, phantora_function_unsupported},
-    {"cudaLaunchKernel", (void*)&cudaLaunchKernel, phantora_function_unsupported},
-    {"cudaLaunchKernelExC", (void*)&cudaLaunchKernelExC, phantora_function_unsupported},
-    {"cudaLaunchKernelExC_ptsz", (void*)&cudaLaunchKernelExC_ptsz, phantora_function_unsupported},
-    {"cudaLaunchKernel_ptsz", (void*)&cudaLaunchKernel_ptsz, phantora_function_unsupported},
+    {"cudaKernelSetAttributeForDevice", (void*)&cudaKernelSetAttributeForDevice, phantora_function_emulated},
+    {"cudaLaunchCooperativeKernel", (void*)&cudaLaunchCooperativeKernel, phantora_function_emulated},
+    {"cudaLaunchCooperativeKernel_ptsz", (void*)&cudaLaunchCooperativeKernel_ptsz, phantora_function_emulated},
+    {"cudaLaunchHostFunc", (void*)&cudaLaunchHostFunc, phantora_function_emulated},
+    {"cudaLaunchHostFunc_ptsz", (void*)&cudaLaunchHostFunc_ptsz, phantora_function_emulated},
+    {"cudaLaunchKernel", (void*)&cudaLaunchKernel, phantora_function_emulated},
+    {"cudaLaunchKernelExC", (void*)&cudaLaunchKernelExC, phantora_function_emulated},
+    {"cudaLaunchKernelExC_ptsz", (void*)&cudaLaunchKernelExC_ptsz, phantora_function_emulated},
+    {"cudaLaunchKernel_ptsz", (void*)&cudaLaunchKernel_ptsz, phantora_function_emulated},
     {"cudaLibraryEnumerateKernels", (void*)&cudaLibraryEnumerateKernels, phantora_function_unsupported},
     {"cudaLibraryGetGlobal", (void*)&cudaLibraryGetGlobal, phantora_function_unsupported},
-    {"cudaLibraryGetKernel", (void*)&cudaLibraryGetKernel, phantora_function_unsupported},
+    {"cudaLibraryGetKernel", (void*)&cudaLibraryGetKernel, phantora_function_emulated},
     {"cudaLibraryGetKernelCount", (void*)&cudaLibraryGetKernelCount, phantora_function_unsupported},
     {"cudaLibraryGetManaged", (void*)&cudaLibraryGetManaged, phantora_function_unsupported},
     {"cudaLibraryGetUnifiedFunction", (void*)&cudaLibraryGetUnifiedFunction, phantora_function_unsupported},
-    {"cudaLibraryLoadData", (void*)&cudaLibraryLoadData, phantora_function_unsupported},
+    {"cudaLibraryLoadData", (void*)&cudaLibraryLoadData, phantora_function_emulated},
     {"cudaLibraryLoadFromFile", (void*)&cudaLibraryLoadFromFile, phantora_function_unsupported},
-    {"cudaLibraryUnload", (void*)&cudaLibraryUnload, phantora_function_unsupported},
+    {"cudaLibraryUnload", (void*)&cudaLibraryUnload, phantora_function_emulated},
     {"cudaLogsCurrent", (void*)&cudaLogsCurrent, phantora_function_unsupported},
     {"cudaLogsDumpToFile", (void*)&cudaLogsDumpToFile, phantora_function_unsupported},
     {"cudaLogsDumpToMemory", (void*)&cudaLogsDumpToMemory, phantora_function_unsupported},
     {"cudaLogsRegisterCallback", (void*)&cudaLogsRegisterCallback, phantora_function_unsupported},
     {"cudaLogsUnregisterCallback", (void*)&cudaLogsUnregisterCallback, phantora_function_unsupported},
-    {"cudaMalloc", (void*)&cudaMalloc, phantora_function_unsupported},
-    {"cudaMalloc3D", (void*)&cudaMalloc3D, phantora_function_unsupported},
+    {"cudaMalloc", (void*)&cudaMalloc, phantora_function_emulated},
+    {"cudaMalloc3D", (void*)&cudaMalloc3D, phantora_function_emulated},
     {"cudaMalloc3DArray", (void*)&cudaMalloc3DArray, phantora_function_unsupported},
     {"cudaMallocArray", (void*)&cudaMallocArray, phantora_function_unsupported},
-    {"cudaMallocAsync", (void*)&cudaMallocAsync, phantora_function_unsupported},
-    {"cudaMallocAsync_ptsz", (void*)&cudaMallocAsync_ptsz, phantora_function_unsupported},
-    {"cudaMallocFromPoolAsync", (void*)&cudaMallocFromPoolAsync, phantora_function_unsupported},
-    {"cudaMallocFromPoolAsync_ptsz", (void*)&cudaMallocFromPoolAsync_ptsz, phantora_function_unsupported},
-    {"cudaMallocHost", (void*)&cudaMallocHost, phantora_function_unsupported},
+    {"cudaMallocAsync", (void*)&cudaMallocAsync, phantora_function_emulated},
+    {"cudaMallocAsync_ptsz", (void*)&cudaMallocAsync_ptsz, phantora_function_emulated},
+    {"cudaMallocFromPoolAsync", (void*)&cudaMallocFromPoolAsync, phantora_function_emulated},
+    {"cudaMallocFromPoolAsync_ptsz", (void*)&cudaMallocFromPoolAsync_ptsz, phantora_function_emulated},
+    {"cudaMallocHost", (void*)&cudaMallocHost, phantora_function_emulated},
     {"cudaMallocManaged", (void*)&cudaMallocManaged, phantora_function_unsupported},
     {"cudaMallocMipmappedArray", (void*)&cudaMallocMipmappedArray, phantora_function_unsupported},
-    {"cudaMallocPitch", (void*)&cudaMallocPitch, phantora_function_unsupported},
+    {"cudaMallocPitch", (void*)&cudaMallocPitch, phantora_function_emulated},
     {"cudaMemAdvise", (void*)&cudaMemAdvise, phantora_function_unsupported},
     {"cudaMemDiscardAndPrefetchBatchAsync", (void*)&cudaMemDiscardAndPrefetchBatchAsync, phantora_function_unsupported},
     {"cudaMemDiscardAndPrefetchBatchAsync_ptsz", (void*)&cudaMemDiscardAndPrefetchBatchAsync_ptsz, phantora_function_unsupported},
     {"cudaMemDiscardBatchAsync", (void*)&cudaMemDiscardBatchAsync, phantora_function_unsupported},
     {"cudaMemDiscardBatchAsync_ptsz", (void*)&cudaMemDiscardBatchAsync_ptsz, phantora_function_unsupported},
     {"cudaMemGetDefaultMemPool", (void*)&cudaMemGetDefaultMemPool, phantora_function_unsupported},
-    {"cudaMemGetInfo", (void*)&cudaMemGetInfo, phantora_function_unsupported},
+    {"cudaMemGetInfo", (void*)&cudaMemGetInfo, phantora_function_emulated},
     {"cudaMemGetMemPool", (void*)&cudaMemGetMemPool, phantora_function_unsupported},
     {"cudaMemPoolCreate", (void*)&cudaMemPoolCreate, phantora_function_unsupported},
     {"cudaMemPoolDestroy", (void*)&cudaMemPoolDestroy, phantora_function_unsupported},
     {"cudaMemPoolExportPointer", (void*)&cudaMemPoolExportPointer, phantora_function_unsupported},
     {"cudaMemPoolExportToShareableHandle", (void*)&cudaMemPoolExportToShareableHandle, phantora_function_unsupported},
     {"cudaMemPoolGetAccess", (void*)&cudaMemPoolGetAccess, phantora_function_unsupported},
-    {"cudaMemPoolGetAttribute", (void*)&cudaMemPoolGetAttribute, phantora_function_unsupported},
+    {"cudaMemPoolGetAttribute", (void*)&cudaMemPoolGetAttribute, phantora_function_emulated},
     {"cudaMemPoolImportFromShareableHandle", (void*)&cudaMemPoolImportFromShareableHandle, phantora_function_unsupported},
     {"cudaMemPoolImportPointer", (void*)&cudaMemPoolImportPointer, phantora_function_unsupported},
-    {"cudaMemPoolSetAccess", (void*)&cudaMemPoolSetAccess, phantora_function_unsupported},
-    {"cudaMemPoolSetAttribute", (void*)&cudaMemPoolSetAttribute, phantora_function_unsupported},
-    {"cudaMemPoolTrimTo", (void*)&cudaMemPoolTrimTo, phantora_function_unsupported},
+    {"cudaMemPoolSetAccess", (void*)&cudaMemPoolSetAccess, phantora_function_emulated},
+    {"cudaMemPoolSetAttribute", (void*)&cudaMemPoolSetAttribute, phantora_function_emulated},
+    {"cudaMemPoolTrimTo", (void*)&cudaMemPoolTrimTo, phantora_function_emulated},
     {"cudaMemPrefetchAsync", (void*)&cudaMemPrefetchAsync, phantora_function_unsupported},
     {"cudaMemPrefetchAsync_ptsz", (void*)&cudaMemPrefetchAsync_ptsz, phantora_function_unsupported},
     {"cudaMemPrefetchBatchAsync", (void*)&cudaMemPrefetchBatchAsync, phantora_function_unsupported},
@@ -721,12 +722,12 @@ const struct phantora_function phantora_functions[] = {
     {"cudaMemRangeGetAttribute", (void*)&cudaMemRangeGetAttribute, phantora_function_unsupported},
     {"cudaMemRangeGetAttributes", (void*)&cudaMemRangeGetAttributes, phantora_function_unsupported},
     {"cudaMemSetMemPool", (void*)&cudaMemSetMemPool, phantora_function_unsupported},
-    {"cudaMemcpy", (void*)&cudaMemcpy, phantora_function_unsupported},
-    {"cudaMemcpy2D", (void*)&cudaMemcpy2D, phantora_function_unsupported},
+    {"cudaMemcpy", (void*)&cudaMemcpy, phantora_function_emulated},
+    {"cudaMemcpy2D", (void*)&cudaMemcpy2D, phantora_function_emulated},
     {"cudaMemcpy2DArrayToArray", (void*)&cudaMemcpy2DArrayToArray, phantora_function_unsupported},
     {"cudaMemcpy2DArrayToArray_ptds", (void*)&cudaMemcpy2DArrayToArray_ptds, phantora_function_unsupported},
-    {"cudaMemcpy2DAsync", (void*)&cudaMemcpy2DAsync, phantora_function_unsupported},
-    {"cudaMemcpy2DAsync_ptsz", (void*)&cudaMemcpy2DAsync_ptsz, phantora_function_unsupported},
+    {"cudaMemcpy2DAsync", (void*)&cudaMemcpy2DAsync, phantora_function_emulated},
+    {"cudaMemcpy2DAsync_ptsz", (void*)&cudaMemcpy2DAsync_ptsz, phantora_function_emulated},
     {"cudaMemcpy2DFromArray", (void*)&cudaMemcpy2DFromArray, phantora_function_unsupported},
     {"cudaMemcpy2DFromArrayAsync", (void*)&cudaMemcpy2DFromArrayAsync, phantora_function_unsupported},
     {"cudaMemcpy2DFromArrayAsync_ptsz", (void*)&cudaMemcpy2DFromArrayAsync_ptsz, phantora_function_unsupported},
@@ -748,99 +749,99 @@ const struct phantora_function phantora_functions[] = {
     {"cudaMemcpy3D_ptds", (void*)&cudaMemcpy3D_ptds, phantora_function_unsupported},
     {"cudaMemcpyArrayToArray", (void*)&cudaMemcpyArrayToArray, phantora_function_unsupported},
     {"cudaMemcpyArrayToArray_ptds", (void*)&cudaMemcpyArrayToArray_ptds, phantora_function_unsupported},
-    {"cudaMemcpyAsync", (void*)&cudaMemcpyAsync, phantora_function_unsupported},
-    {"cudaMemcpyAsync_ptsz", (void*)&cudaMemcpyAsync_ptsz, phantora_function_unsupported},
+    {"cudaMemcpyAsync", (void*)&cudaMemcpyAsync, phantora_function_emulated},
+    {"cudaMemcpyAsync_ptsz", (void*)&cudaMemcpyAsync_ptsz, phantora_function_emulated},
     {"cudaMemcpyBatchAsync", (void*)&cudaMemcpyBatchAsync, phantora_function_unsupported},
     {"cudaMemcpyBatchAsync_ptsz", (void*)&cudaMemcpyBatchAsync_ptsz, phantora_function_unsupported},
     {"cudaMemcpyFromArray", (void*)&cudaMemcpyFromArray, phantora_function_unsupported},
     {"cudaMemcpyFromArrayAsync", (void*)&cudaMemcpyFromArrayAsync, phantora_function_unsupported},
     {"cudaMemcpyFromArrayAsync_ptsz", (void*)&cudaMemcpyFromArrayAsync_ptsz, phantora_function_unsupported},
     {"cudaMemcpyFromArray_ptds", (void*)&cudaMemcpyFromArray_ptds, phantora_function_unsupported},
-    {"cudaMemcpyFromSymbol", (void*)&cudaMemcpyFromSymbol, phantora_function_unsupported},
-    {"cudaMemcpyFromSymbolAsync", (void*)&cudaMemcpyFromSymbolAsync, phantora_function_unsupported},
+    {"cudaMemcpyFromSymbol", (void*)&cudaMemcpyFromSymbol, phantora_function_emulated},
+    {"cudaMemcpyFromSymbolAsync", (void*)&cudaMemcpyFromSymbolAsync, phantora_function_emulated},
     {"cudaMemcpyFromSymbolAsync_ptsz", (void*)&cudaMemcpyFromSymbolAsync_ptsz, phantora_function_unsupported},
     {"cudaMemcpyFromSymbol_ptds", (void*)&cudaMemcpyFromSymbol_ptds, phantora_function_unsupported},
-    {"cudaMemcpyPeer", (void*)&cudaMemcpyPeer, phantora_function_unsupported},
-    {"cudaMemcpyPeerAsync", (void*)&cudaMemcpyPeerAsync, phantora_function_unsupported},
+    {"cudaMemcpyPeer", (void*)&cudaMemcpyPeer, phantora_function_emulated},
+    {"cudaMemcpyPeerAsync", (void*)&cudaMemcpyPeerAsync, phantora_function_emulated},
     {"cudaMemcpyToArray", (void*)&cudaMemcpyToArray, phantora_function_unsupported},
     {"cudaMemcpyToArrayAsync", (void*)&cudaMemcpyToArrayAsync, phantora_function_unsupported},
     {"cudaMemcpyToArrayAsync_ptsz", (void*)&cudaMemcpyToArrayAsync_ptsz, phantora_function_unsupported},
     {"cudaMemcpyToArray_ptds", (void*)&cudaMemcpyToArray_ptds, phantora_function_unsupported},
-    {"cudaMemcpyToSymbol", (void*)&cudaMemcpyToSymbol, phantora_function_unsupported},
-    {"cudaMemcpyToSymbolAsync", (void*)&cudaMemcpyToSymbolAsync, phantora_function_unsupported},
+    {"cudaMemcpyToSymbol", (void*)&cudaMemcpyToSymbol, phantora_function_emulated},
+    {"cudaMemcpyToSymbolAsync", (void*)&cudaMemcpyToSymbolAsync, phantora_function_emulated},
     {"cudaMemcpyToSymbolAsync_ptsz", (void*)&cudaMemcpyToSymbolAsync_ptsz, phantora_function_unsupported},
     {"cudaMemcpyToSymbol_ptds", (void*)&cudaMemcpyToSymbol_ptds, phantora_function_unsupported},
-    {"cudaMemcpy_ptds", (void*)&cudaMemcpy_ptds, phantora_function_unsupported},
-    {"cudaMemset", (void*)&cudaMemset, phantora_function_unsupported},
-    {"cudaMemset2D", (void*)&cudaMemset2D, phantora_function_unsupported},
-    {"cudaMemset2DAsync", (void*)&cudaMemset2DAsync, phantora_function_unsupported},
+    {"cudaMemcpy_ptds", (void*)&cudaMemcpy_ptds, phantora_function_emulated},
+    {"cudaMemset", (void*)&cudaMemset, phantora_function_emulated},
+    {"cudaMemset2D", (void*)&cudaMemset2D, phantora_function_emulated},
+    {"cudaMemset2DAsync", (void*)&cudaMemset2DAsync, phantora_function_emulated},
     {"cudaMemset2DAsync_ptsz", (void*)&cudaMemset2DAsync_ptsz, phantora_function_unsupported},
     {"cudaMemset2D_ptds", (void*)&cudaMemset2D_ptds, phantora_function_unsupported},
     {"cudaMemset3D", (void*)&cudaMemset3D, phantora_function_unsupported},
     {"cudaMemset3DAsync", (void*)&cudaMemset3DAsync, phantora_function_unsupported},
     {"cudaMemset3DAsync_ptsz", (void*)&cudaMemset3DAsync_ptsz, phantora_function_unsupported},
     {"cudaMemset3D_ptds", (void*)&cudaMemset3D_ptds, phantora_function_unsupported},
-    {"cudaMemsetAsync", (void*)&cudaMemsetAsync, phantora_function_unsupported},
-    {"cudaMemsetAsync_ptsz", (void*)&cudaMemsetAsync_ptsz, phantora_function_unsupported},
-    {"cudaMemset_ptds", (void*)&cudaMemset_ptds, phantora_function_unsupported},
+    {"cudaMemsetAsync", (void*)&cudaMemsetAsync, phantora_function_emulated},
+    {"cudaMemsetAsync_ptsz", (void*)&cudaMemsetAsync_ptsz, phantora_function_emulated},
+    {"cudaMemset_ptds", (void*)&cudaMemset_ptds, phantora_function_emulated},
     {"cudaMipmappedArrayGetMemoryRequirements", (void*)&cudaMipmappedArrayGetMemoryRequirements, phantora_function_unsupported},
     {"cudaMipmappedArrayGetSparseProperties", (void*)&cudaMipmappedArrayGetSparseProperties, phantora_function_unsupported},
     {"cudaOccupancyAvailableDynamicSMemPerBlock", (void*)&cudaOccupancyAvailableDynamicSMemPerBlock, phantora_function_unsupported},
-    {"cudaOccupancyMaxActiveBlocksPerMultiprocessor", (void*)&cudaOccupancyMaxActiveBlocksPerMultiprocessor, phantora_function_unsupported},
-    {"cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void*)&cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, phantora_function_unsupported},
+    {"cudaOccupancyMaxActiveBlocksPerMultiprocessor", (void*)&cudaOccupancyMaxActiveBlocksPerMultiprocessor, phantora_function_emulated},
+    {"cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void*)&cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, phantora_function_emulated},
     {"cudaOccupancyMaxActiveClusters", (void*)&cudaOccupancyMaxActiveClusters, phantora_function_unsupported},
     {"cudaOccupancyMaxPotentialClusterSize", (void*)&cudaOccupancyMaxPotentialClusterSize, phantora_function_unsupported},
-    {"cudaPeekAtLastError", (void*)&cudaPeekAtLastError, phantora_function_unsupported},
-    {"cudaPointerGetAttributes", (void*)&cudaPointerGetAttributes, phantora_function_unsupported},
-    {"cudaProfilerStart", (void*)&cudaProfilerStart, phantora_function_unsupported},
-    {"cudaProfilerStop", (void*)&cudaProfilerStop, phantora_function_unsupported},
-    {"cudaRuntimeGetVersion", (void*)&cudaRuntimeGetVersion, phantora_function_unsupported},
-    {"cudaSetDevice", (void*)&cudaSetDevice, phantora_function_unsupported},
-    {"cudaSetDeviceFlags", (void*)&cudaSetDeviceFlags, phantora_function_unsupported},
-    {"cudaSetValidDevices", (void*)&cudaSetValidDevices, phantora_function_unsupported},
+    {"cudaPeekAtLastError", (void*)&cudaPeekAtLastError, phantora_function_emulated},
+    {"cudaPointerGetAttributes", (void*)&cudaPointerGetAttributes, phantora_function_emulated},
+    {"cudaProfilerStart", (void*)&cudaProfilerStart, phantora_function_emulated},
+    {"cudaProfilerStop", (void*)&cudaProfilerStop, phantora_function_emulated},
+    {"cudaRuntimeGetVersion", (void*)&cudaRuntimeGetVersion, phantora_function_emulated},
+    {"cudaSetDevice", (void*)&cudaSetDevice, phantora_function_emulated},
+    {"cudaSetDeviceFlags", (void*)&cudaSetDeviceFlags, phantora_function_emulated},
+    {"cudaSetValidDevices", (void*)&cudaSetValidDevices, phantora_function_emulated},
     {"cudaSignalExternalSemaphoresAsync", (void*)&cudaSignalExternalSemaphoresAsync, phantora_function_unsupported},
     {"cudaSignalExternalSemaphoresAsync_ptsz", (void*)&cudaSignalExternalSemaphoresAsync_ptsz, phantora_function_unsupported},
-    {"cudaStreamAddCallback", (void*)&cudaStreamAddCallback, phantora_function_unsupported},
-    {"cudaStreamAddCallback_ptsz", (void*)&cudaStreamAddCallback_ptsz, phantora_function_unsupported},
+    {"cudaStreamAddCallback", (void*)&cudaStreamAddCallback, phantora_function_emulated},
+    {"cudaStreamAddCallback_ptsz", (void*)&cudaStreamAddCallback_ptsz, phantora_function_emulated},
     {"cudaStreamAttachMemAsync", (void*)&cudaStreamAttachMemAsync, phantora_function_unsupported},
     {"cudaStreamAttachMemAsync_ptsz", (void*)&cudaStreamAttachMemAsync_ptsz, phantora_function_unsupported},
-    {"cudaStreamBeginCapture", (void*)&cudaStreamBeginCapture, phantora_function_unsupported},
-    {"cudaStreamBeginCaptureToGraph", (void*)&cudaStreamBeginCaptureToGraph, phantora_function_unsupported},
+    {"cudaStreamBeginCapture", (void*)&cudaStreamBeginCapture, phantora_function_emulated},
+    {"cudaStreamBeginCaptureToGraph", (void*)&cudaStreamBeginCaptureToGraph, phantora_function_emulated},
     {"cudaStreamBeginCaptureToGraph_ptsz", (void*)&cudaStreamBeginCaptureToGraph_ptsz, phantora_function_unsupported},
     {"cudaStreamBeginCapture_ptsz", (void*)&cudaStreamBeginCapture_ptsz, phantora_function_unsupported},
     {"cudaStreamCopyAttributes", (void*)&cudaStreamCopyAttributes, phantora_function_unsupported},
     {"cudaStreamCopyAttributes_ptsz", (void*)&cudaStreamCopyAttributes_ptsz, phantora_function_unsupported},
-    {"cudaStreamCreate", (void*)&cudaStreamCreate, phantora_function_unsupported},
-    {"cudaStreamCreateWithFlags", (void*)&cudaStreamCreateWithFlags, phantora_function_unsupported},
-    {"cudaStreamCreateWithPriority", (void*)&cudaStreamCreateWithPriority, phantora_function_unsupported},
-    {"cudaStreamDestroy", (void*)&cudaStreamDestroy, phantora_function_unsupported},
+    {"cudaStreamCreate", (void*)&cudaStreamCreate, phantora_function_emulated},
+    {"cudaStreamCreateWithFlags", (void*)&cudaStreamCreateWithFlags, phantora_function_emulated},
+    {"cudaStreamCreateWithPriority", (void*)&cudaStreamCreateWithPriority, phantora_function_emulated},
+    {"cudaStreamDestroy", (void*)&cudaStreamDestroy, phantora_function_emulated},
     {"cudaStreamEndCapture", (void*)&cudaStreamEndCapture, phantora_function_unsupported},
     {"cudaStreamEndCapture_ptsz", (void*)&cudaStreamEndCapture_ptsz, phantora_function_unsupported},
     {"cudaStreamGetAttribute", (void*)&cudaStreamGetAttribute, phantora_function_unsupported},
     {"cudaStreamGetAttribute_ptsz", (void*)&cudaStreamGetAttribute_ptsz, phantora_function_unsupported},
-    {"cudaStreamGetCaptureInfo", (void*)&cudaStreamGetCaptureInfo, phantora_function_unsupported},
+    {"cudaStreamGetCaptureInfo", (void*)&cudaStreamGetCaptureInfo, phantora_function_emulated},
     {"cudaStreamGetCaptureInfo_ptsz", (void*)&cudaStreamGetCaptureInfo_ptsz, phantora_function_unsupported},
-    {"cudaStreamGetDevice", (void*)&cudaStreamGetDevice, phantora_function_unsupported},
-    {"cudaStreamGetDevice_ptsz", (void*)&cudaStreamGetDevice_ptsz, phantora_function_unsupported},
-    {"cudaStreamGetFlags", (void*)&cudaStreamGetFlags, phantora_function_unsupported},
-    {"cudaStreamGetFlags_ptsz", (void*)&cudaStreamGetFlags_ptsz, phantora_function_unsupported},
-    {"cudaStreamGetId", (void*)&cudaStreamGetId, phantora_function_unsupported},
-    {"cudaStreamGetId_ptsz", (void*)&cudaStreamGetId_ptsz, phantora_function_unsupported},
-    {"cudaStreamGetPriority", (void*)&cudaStreamGetPriority, phantora_function_unsupported},
-    {"cudaStreamGetPriority_ptsz", (void*)&cudaStreamGetPriority_ptsz, phantora_function_unsupported},
-    {"cudaStreamIsCapturing", (void*)&cudaStreamIsCapturing, phantora_function_unsupported},
-    {"cudaStreamIsCapturing_ptsz", (void*)&cudaStreamIsCapturing_ptsz, phantora_function_unsupported},
-    {"cudaStreamQuery", (void*)&cudaStreamQuery, phantora_function_unsupported},
-    {"cudaStreamQuery_ptsz", (void*)&cudaStreamQuery_ptsz, phantora_function_unsupported},
+    {"cudaStreamGetDevice", (void*)&cudaStreamGetDevice, phantora_function_emulated},
+    {"cudaStreamGetDevice_ptsz", (void*)&cudaStreamGetDevice_ptsz, phantora_function_emulated},
+    {"cudaStreamGetFlags", (void*)&cudaStreamGetFlags, phantora_function_emulated},
+    {"cudaStreamGetFlags_ptsz", (void*)&cudaStreamGetFlags_ptsz, phantora_function_emulated},
+    {"cudaStreamGetId", (void*)&cudaStreamGetId, phantora_function_emulated},
+    {"cudaStreamGetId_ptsz", (void*)&cudaStreamGetId_ptsz, phantora_function_emulated},
+    {"cudaStreamGetPriority", (void*)&cudaStreamGetPriority, phantora_function_emulated},
+    {"cudaStreamGetPriority_ptsz", (void*)&cudaStreamGetPriority_ptsz, phantora_function_emulated},
+    {"cudaStreamIsCapturing", (void*)&cudaStreamIsCapturing, phantora_function_emulated},
+    {"cudaStreamIsCapturing_ptsz", (void*)&cudaStreamIsCapturing_ptsz, phantora_function_emulated},
+    {"cudaStreamQuery", (void*)&cudaStreamQuery, phantora_function_emulated},
+    {"cudaStreamQuery_ptsz", (void*)&cudaStreamQuery_ptsz, phantora_function_emulated},
     {"cudaStreamSetAttribute", (void*)&cudaStreamSetAttribute, phantora_function_unsupported},
     {"cudaStreamSetAttribute_ptsz", (void*)&cudaStreamSetAttribute_ptsz, phantora_function_unsupported},
-    {"cudaStreamSynchronize", (void*)&cudaStreamSynchronize, phantora_function_unsupported},
-    {"cudaStreamSynchronize_ptsz", (void*)&cudaStreamSynchronize_ptsz, phantora_function_unsupported},
+    {"cudaStreamSynchronize", (void*)&cudaStreamSynchronize, phantora_function_emulated},
+    {"cudaStreamSynchronize_ptsz", (void*)&cudaStreamSynchronize_ptsz, phantora_function_emulated},
     {"cudaStreamUpdateCaptureDependencies", (void*)&cudaStreamUpdateCaptureDependencies, phantora_function_unsupported},
     {"cudaStreamUpdateCaptureDependencies_ptsz", (void*)&cudaStreamUpdateCaptureDependencies_ptsz, phantora_function_unsupported},
-    {"cudaStreamWaitEvent", (void*)&cudaStreamWaitEvent, phantora_function_unsupported},
-    {"cudaStreamWaitEvent_ptsz", (void*)&cudaStreamWaitEvent_ptsz, phantora_function_unsupported},
-    {"cudaThreadExchangeStreamCaptureMode", (void*)&cudaThreadExchangeStreamCaptureMode, phantora_function_unsupported},
+    {"cudaStreamWaitEvent", (void*)&cudaStreamWaitEvent, phantora_function_emulated},
+    {"cudaStreamWaitEvent_ptsz", (void*)&cudaStreamWaitEvent_ptsz, phantora_function_emulated},
+    {"cudaThreadExchangeStreamCaptureMode", (void*)&cudaThreadExchangeStreamCaptureMode, phantora_function_emulated},
     {"cudaUserObjectCreate", (void*)&cudaUserObjectCreate, phantora_function_unsupported},
     {"cudaUserObjectRelease", (void*)&cudaUserObjectRelease, phantora_function_unsupported},
     {"cudaUserObjectRetain", (void*)&cudaUserObjectRetain, phantora_function_unsupported},

@@ -29,42 +29,26 @@ UNSUPPORTED(cuCtxCreate_v4)
 UNSUPPORTED(cuCtxDestroy_v2)
 UNSUPPORTED(cuCtxDetach)
 UNSUPPORTED(cuCtxDisablePeerAccess)
-UNSUPPORTED(cuCtxEnablePeerAccess)
 UNSUPPORTED(cuCtxFromGreenCtx)
-UNSUPPORTED(cuCtxGetApiVersion)
 UNSUPPORTED(cuCtxGetCacheConfig)
-UNSUPPORTED(cuCtxGetCurrent)
 UNSUPPORTED(cuCtxGetDevResource)
-UNSUPPORTED(cuCtxGetDevice)
 UNSUPPORTED(cuCtxGetDevice_v2)
 UNSUPPORTED(cuCtxGetExecAffinity)
-UNSUPPORTED(cuCtxGetFlags)
 UNSUPPORTED(cuCtxGetId)
 UNSUPPORTED(cuCtxGetLimit)
 UNSUPPORTED(cuCtxGetSharedMemConfig)
-UNSUPPORTED(cuCtxGetStreamPriorityRange)
-UNSUPPORTED(cuCtxPopCurrent_v2)
-UNSUPPORTED(cuCtxPushCurrent_v2)
 UNSUPPORTED(cuCtxRecordEvent)
 UNSUPPORTED(cuCtxResetPersistingL2Cache)
 UNSUPPORTED(cuCtxSetCacheConfig)
-UNSUPPORTED(cuCtxSetCurrent)
 UNSUPPORTED(cuCtxSetFlags)
 UNSUPPORTED(cuCtxSetLimit)
 UNSUPPORTED(cuCtxSetSharedMemConfig)
-UNSUPPORTED(cuCtxSynchronize)
 UNSUPPORTED(cuCtxSynchronize_v2)
 UNSUPPORTED(cuCtxWaitEvent)
 UNSUPPORTED(cuDestroyExternalMemory)
 UNSUPPORTED(cuDestroyExternalSemaphore)
 UNSUPPORTED(cuDevResourceGenerateDesc)
 UNSUPPORTED(cuDevSmResourceSplitByCount)
-UNSUPPORTED(cuDeviceCanAccessPeer)
-UNSUPPORTED(cuDeviceComputeCapability)
-UNSUPPORTED(cuDeviceGet)
-UNSUPPORTED(cuDeviceGetAttribute)
-UNSUPPORTED(cuDeviceGetByPCIBusId)
-UNSUPPORTED(cuDeviceGetCount)
 UNSUPPORTED(cuDeviceGetDefaultMemPool)
 UNSUPPORTED(cuDeviceGetDevResource)
 UNSUPPORTED(cuDeviceGetExecAffinitySupport)
@@ -72,52 +56,26 @@ UNSUPPORTED(cuDeviceGetGraphMemAttribute)
 UNSUPPORTED(cuDeviceGetHostAtomicCapabilities)
 UNSUPPORTED(cuDeviceGetLuid)
 UNSUPPORTED(cuDeviceGetMemPool)
-UNSUPPORTED(cuDeviceGetName)
 UNSUPPORTED(cuDeviceGetNvSciSyncAttributes)
 UNSUPPORTED(cuDeviceGetP2PAtomicCapabilities)
 UNSUPPORTED(cuDeviceGetP2PAttribute)
-UNSUPPORTED(cuDeviceGetPCIBusId)
 UNSUPPORTED(cuDeviceGetProperties)
 UNSUPPORTED(cuDeviceGetTexture1DLinearMaxWidth)
-UNSUPPORTED(cuDeviceGetUuid_v2)
 UNSUPPORTED(cuDeviceGraphMemTrim)
-UNSUPPORTED(cuDevicePrimaryCtxGetState)
-UNSUPPORTED(cuDevicePrimaryCtxRelease_v2)
 UNSUPPORTED(cuDevicePrimaryCtxReset_v2)
-UNSUPPORTED(cuDevicePrimaryCtxRetain)
-UNSUPPORTED(cuDevicePrimaryCtxSetFlags_v2)
 UNSUPPORTED(cuDeviceRegisterAsyncNotification)
 UNSUPPORTED(cuDeviceSetGraphMemAttribute)
 UNSUPPORTED(cuDeviceSetMemPool)
-UNSUPPORTED(cuDeviceTotalMem_v2)
 UNSUPPORTED(cuDeviceUnregisterAsyncNotification)
-UNSUPPORTED(cuDriverGetVersion)
-UNSUPPORTED(cuEventCreate)
-UNSUPPORTED(cuEventDestroy_v2)
-UNSUPPORTED(cuEventElapsedTime_v2)
-UNSUPPORTED(cuEventQuery)
-UNSUPPORTED(cuEventRecord)
-UNSUPPORTED(cuEventRecordWithFlags)
-UNSUPPORTED(cuEventSynchronize)
 UNSUPPORTED(cuExternalMemoryGetMappedBuffer)
 UNSUPPORTED(cuExternalMemoryGetMappedMipmappedArray)
 UNSUPPORTED(cuFlushGPUDirectRDMAWrites)
-UNSUPPORTED(cuFuncGetAttribute)
 UNSUPPORTED(cuFuncGetModule)
-UNSUPPORTED(cuFuncGetName)
 UNSUPPORTED(cuFuncGetParamInfo)
-UNSUPPORTED(cuFuncIsLoaded)
-UNSUPPORTED(cuFuncLoad)
-UNSUPPORTED(cuFuncSetAttribute)
 UNSUPPORTED(cuFuncSetBlockShape)
-UNSUPPORTED(cuFuncSetCacheConfig)
 UNSUPPORTED(cuFuncSetSharedMemConfig)
 UNSUPPORTED(cuFuncSetSharedSize)
-UNSUPPORTED(cuGetErrorName)
-UNSUPPORTED(cuGetErrorString)
 UNSUPPORTED(cuGetExportTable)
-UNSUPPORTED(cuGetProcAddress)
-UNSUPPORTED(cuGetProcAddress_v2)
 UNSUPPORTED(cuGraphAddBatchMemOpNode)
 UNSUPPORTED(cuGraphAddChildGraphNode)
 UNSUPPORTED(cuGraphAddDependencies_v2)
@@ -211,37 +169,25 @@ UNSUPPORTED(cuGreenCtxStreamCreate)
 UNSUPPORTED(cuGreenCtxWaitEvent)
 UNSUPPORTED(cuImportExternalMemory)
 UNSUPPORTED(cuImportExternalSemaphore)
-UNSUPPORTED(cuInit)
 UNSUPPORTED(cuIpcCloseMemHandle)
 UNSUPPORTED(cuIpcGetEventHandle)
 UNSUPPORTED(cuIpcGetMemHandle)
 UNSUPPORTED(cuIpcOpenEventHandle)
 UNSUPPORTED(cuIpcOpenMemHandle_v2)
-UNSUPPORTED(cuKernelGetAttribute)
-UNSUPPORTED(cuKernelGetFunction)
 UNSUPPORTED(cuKernelGetLibrary)
 UNSUPPORTED(cuKernelGetName)
 UNSUPPORTED(cuKernelGetParamInfo)
-UNSUPPORTED(cuKernelSetAttribute)
 UNSUPPORTED(cuKernelSetCacheConfig)
 UNSUPPORTED(cuLaunch)
-UNSUPPORTED(cuLaunchCooperativeKernel)
 UNSUPPORTED(cuLaunchCooperativeKernelMultiDevice)
 UNSUPPORTED(cuLaunchGrid)
 UNSUPPORTED(cuLaunchGridAsync)
-UNSUPPORTED(cuLaunchHostFunc)
-UNSUPPORTED(cuLaunchKernel)
-UNSUPPORTED(cuLaunchKernelEx)
 UNSUPPORTED(cuLibraryEnumerateKernels)
 UNSUPPORTED(cuLibraryGetGlobal)
-UNSUPPORTED(cuLibraryGetKernel)
 UNSUPPORTED(cuLibraryGetKernelCount)
 UNSUPPORTED(cuLibraryGetManaged)
-UNSUPPORTED(cuLibraryGetModule)
 UNSUPPORTED(cuLibraryGetUnifiedFunction)
-UNSUPPORTED(cuLibraryLoadData)
 UNSUPPORTED(cuLibraryLoadFromFile)
-UNSUPPORTED(cuLibraryUnload)
 UNSUPPORTED(cuLinkAddData_v2)
 UNSUPPORTED(cuLinkAddFile_v2)
 UNSUPPORTED(cuLinkComplete)
@@ -250,38 +196,23 @@ UNSUPPORTED(cuLinkDestroy)
 UNSUPPORTED(cuLogsCurrent)
 UNSUPPORTED(cuLogsDumpToFile)
 UNSUPPORTED(cuLogsDumpToMemory)
-UNSUPPORTED(cuLogsRegisterCallback)
-UNSUPPORTED(cuLogsUnregisterCallback)
 UNSUPPORTED(cuMemAddressFree)
-UNSUPPORTED(cuMemAddressReserve)
 UNSUPPORTED(cuMemAdvise_v2)
 UNSUPPORTED(cuMemAllocAsync)
 UNSUPPORTED(cuMemAllocFromPoolAsync)
-UNSUPPORTED(cuMemAllocHost_v2)
 UNSUPPORTED(cuMemAllocManaged)
 UNSUPPORTED(cuMemAllocPitch_v2)
-UNSUPPORTED(cuMemAlloc_v2)
 UNSUPPORTED(cuMemBatchDecompressAsync)
-UNSUPPORTED(cuMemCreate)
 UNSUPPORTED(cuMemDiscardAndPrefetchBatchAsync)
 UNSUPPORTED(cuMemDiscardBatchAsync)
 UNSUPPORTED(cuMemExportToShareableHandle)
 UNSUPPORTED(cuMemFreeAsync)
-UNSUPPORTED(cuMemFreeHost)
-UNSUPPORTED(cuMemFree_v2)
 UNSUPPORTED(cuMemGetAccess)
-UNSUPPORTED(cuMemGetAddressRange_v2)
-UNSUPPORTED(cuMemGetAllocationGranularity)
 UNSUPPORTED(cuMemGetAllocationPropertiesFromHandle)
 UNSUPPORTED(cuMemGetDefaultMemPool)
 UNSUPPORTED(cuMemGetHandleForAddressRange)
-UNSUPPORTED(cuMemGetInfo_v2)
 UNSUPPORTED(cuMemGetMemPool)
-UNSUPPORTED(cuMemHostAlloc)
-UNSUPPORTED(cuMemHostGetDevicePointer_v2)
 UNSUPPORTED(cuMemHostGetFlags)
-UNSUPPORTED(cuMemHostRegister_v2)
-UNSUPPORTED(cuMemHostUnregister)
 UNSUPPORTED(cuMemImportFromShareableHandle)
 UNSUPPORTED(cuMemMap)
 UNSUPPORTED(cuMemMapArrayAsync)
@@ -306,7 +237,6 @@ UNSUPPORTED(cuMemRetainAllocationHandle)
 UNSUPPORTED(cuMemSetAccess)
 UNSUPPORTED(cuMemSetMemPool)
 UNSUPPORTED(cuMemUnmap)
-UNSUPPORTED(cuMemcpy)
 UNSUPPORTED(cuMemcpy2DAsync_v2)
 UNSUPPORTED(cuMemcpy2DUnaligned_v2)
 UNSUPPORTED(cuMemcpy2D_v2)
@@ -316,7 +246,6 @@ UNSUPPORTED(cuMemcpy3DBatchAsync_v2)
 UNSUPPORTED(cuMemcpy3DPeer)
 UNSUPPORTED(cuMemcpy3DPeerAsync)
 UNSUPPORTED(cuMemcpy3D_v2)
-UNSUPPORTED(cuMemcpyAsync)
 UNSUPPORTED(cuMemcpyAtoA_v2)
 UNSUPPORTED(cuMemcpyAtoD_v2)
 UNSUPPORTED(cuMemcpyAtoHAsync_v2)
@@ -324,45 +253,26 @@ UNSUPPORTED(cuMemcpyAtoH_v2)
 UNSUPPORTED(cuMemcpyBatchAsync_ptsz)
 UNSUPPORTED(cuMemcpyBatchAsync_v2)
 UNSUPPORTED(cuMemcpyDtoA_v2)
-UNSUPPORTED(cuMemcpyDtoDAsync_v2)
-UNSUPPORTED(cuMemcpyDtoD_v2)
-UNSUPPORTED(cuMemcpyDtoHAsync_v2)
-UNSUPPORTED(cuMemcpyDtoH_v2)
 UNSUPPORTED(cuMemcpyHtoAAsync_v2)
 UNSUPPORTED(cuMemcpyHtoA_v2)
-UNSUPPORTED(cuMemcpyHtoDAsync_v2)
-UNSUPPORTED(cuMemcpyHtoD_v2)
 UNSUPPORTED(cuMemcpyPeer)
 UNSUPPORTED(cuMemcpyPeerAsync)
-UNSUPPORTED(cuMemsetD16Async)
-UNSUPPORTED(cuMemsetD16_v2)
 UNSUPPORTED(cuMemsetD2D16Async)
 UNSUPPORTED(cuMemsetD2D16_v2)
 UNSUPPORTED(cuMemsetD2D32Async)
 UNSUPPORTED(cuMemsetD2D32_v2)
 UNSUPPORTED(cuMemsetD2D8Async)
 UNSUPPORTED(cuMemsetD2D8_v2)
-UNSUPPORTED(cuMemsetD32Async)
-UNSUPPORTED(cuMemsetD32_v2)
-UNSUPPORTED(cuMemsetD8Async)
-UNSUPPORTED(cuMemsetD8_v2)
 UNSUPPORTED(cuMipmappedArrayCreate)
 UNSUPPORTED(cuMipmappedArrayDestroy)
 UNSUPPORTED(cuMipmappedArrayGetLevel)
 UNSUPPORTED(cuMipmappedArrayGetMemoryRequirements)
 UNSUPPORTED(cuMipmappedArrayGetSparseProperties)
 UNSUPPORTED(cuModuleEnumerateFunctions)
-UNSUPPORTED(cuModuleGetFunction)
 UNSUPPORTED(cuModuleGetFunctionCount)
 UNSUPPORTED(cuModuleGetGlobal_v2)
-UNSUPPORTED(cuModuleGetLoadingMode)
 UNSUPPORTED(cuModuleGetSurfRef)
 UNSUPPORTED(cuModuleGetTexRef)
-UNSUPPORTED(cuModuleLoad)
-UNSUPPORTED(cuModuleLoadData)
-UNSUPPORTED(cuModuleLoadDataEx)
-UNSUPPORTED(cuModuleLoadFatBinary)
-UNSUPPORTED(cuModuleUnload)
 UNSUPPORTED(cuMulticastAddDevice)
 UNSUPPORTED(cuMulticastBindAddr)
 UNSUPPORTED(cuMulticastBindMem)
@@ -370,8 +280,6 @@ UNSUPPORTED(cuMulticastCreate)
 UNSUPPORTED(cuMulticastGetGranularity)
 UNSUPPORTED(cuMulticastUnbind)
 UNSUPPORTED(cuOccupancyAvailableDynamicSMemPerBlock)
-UNSUPPORTED(cuOccupancyMaxActiveBlocksPerMultiprocessor)
-UNSUPPORTED(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
 UNSUPPORTED(cuOccupancyMaxActiveClusters)
 UNSUPPORTED(cuOccupancyMaxPotentialBlockSize)
 UNSUPPORTED(cuOccupancyMaxPotentialBlockSizeWithFlags)
@@ -381,11 +289,7 @@ UNSUPPORTED(cuParamSetTexRef)
 UNSUPPORTED(cuParamSetf)
 UNSUPPORTED(cuParamSeti)
 UNSUPPORTED(cuParamSetv)
-UNSUPPORTED(cuPointerGetAttribute)
-UNSUPPORTED(cuPointerGetAttributes)
-UNSUPPORTED(cuPointerSetAttribute)
 UNSUPPORTED(cuSignalExternalSemaphoresAsync)
-UNSUPPORTED(cuStreamAddCallback)
 UNSUPPORTED(cuStreamAttachMemAsync)
 UNSUPPORTED(cuStreamBatchMemOp_ptsz)
 UNSUPPORTED(cuStreamBatchMemOp_v2)
@@ -393,9 +297,6 @@ UNSUPPORTED(cuStreamBeginCaptureToGraph)
 UNSUPPORTED(cuStreamBeginCapture_ptsz)
 UNSUPPORTED(cuStreamBeginCapture_v2)
 UNSUPPORTED(cuStreamCopyAttributes)
-UNSUPPORTED(cuStreamCreate)
-UNSUPPORTED(cuStreamCreateWithPriority)
-UNSUPPORTED(cuStreamDestroy_v2)
 UNSUPPORTED(cuStreamEndCapture)
 UNSUPPORTED(cuStreamGetAttribute)
 UNSUPPORTED(cuStreamGetCaptureInfo_ptsz)
@@ -404,18 +305,10 @@ UNSUPPORTED(cuStreamGetCaptureInfo_v2_ptsz)
 UNSUPPORTED(cuStreamGetCaptureInfo_v3)
 UNSUPPORTED(cuStreamGetCtx)
 UNSUPPORTED(cuStreamGetCtx_v2)
-UNSUPPORTED(cuStreamGetDevice)
-UNSUPPORTED(cuStreamGetFlags)
 UNSUPPORTED(cuStreamGetGreenCtx)
-UNSUPPORTED(cuStreamGetId)
-UNSUPPORTED(cuStreamGetPriority)
-UNSUPPORTED(cuStreamIsCapturing)
-UNSUPPORTED(cuStreamQuery)
 UNSUPPORTED(cuStreamSetAttribute)
-UNSUPPORTED(cuStreamSynchronize)
 UNSUPPORTED(cuStreamUpdateCaptureDependencies_ptsz)
 UNSUPPORTED(cuStreamUpdateCaptureDependencies_v2)
-UNSUPPORTED(cuStreamWaitEvent)
 UNSUPPORTED(cuStreamWaitValue32_ptsz)
 UNSUPPORTED(cuStreamWaitValue32_v2)
 UNSUPPORTED(cuStreamWaitValue64_ptsz)
@@ -431,7 +324,6 @@ UNSUPPORTED(cuSurfRefGetArray)
 UNSUPPORTED(cuSurfRefSetArray)
 UNSUPPORTED(cuTensorMapEncodeIm2col)
 UNSUPPORTED(cuTensorMapEncodeIm2colWide)
-UNSUPPORTED(cuTensorMapEncodeTiled)
 UNSUPPORTED(cuTensorMapReplaceAddress)
 UNSUPPORTED(cuTexObjectCreate)
 UNSUPPORTED(cuTexObjectDestroy)
@@ -472,6 +364,115 @@ UNSUPPORTED(cuUserObjectRelease)
 UNSUPPORTED(cuUserObjectRetain)
 UNSUPPORTED(cuWaitExternalSemaphoresAsync)
 
+extern void cuCtxEnablePeerAccess(void);
+extern void cuCtxGetApiVersion(void);
+extern void cuCtxGetCurrent(void);
+extern void cuCtxGetDevice(void);
+extern void cuCtxGetFlags(void);
+extern void cuCtxGetStreamPriorityRange(void);
+extern void cuCtxPopCurrent_v2(void);
+extern void cuCtxPushCurrent_v2(void);
+extern void cuCtxSetCurrent(void);
+extern void cuCtxSynchronize(void);
+extern void cuDeviceCanAccessPeer(void);
+extern void cuDeviceComputeCapability(void);
+extern void cuDeviceGet(void);
+extern void cuDeviceGetAttribute(void);
+extern void cuDeviceGetByPCIBusId(void);
+extern void cuDeviceGetCount(void);
+extern void cuDeviceGetName(void);
+extern void cuDeviceGetPCIBusId(void);
+extern void cuDeviceGetUuid_v2(void);
+extern void cuDevicePrimaryCtxGetState(void);
+extern void cuDevicePrimaryCtxRelease_v2(void);
+extern void cuDevicePrimaryCtxRetain(void);
+extern void cuDevicePrimaryCtxSetFlags_v2(void);
+extern void cuDeviceTotalMem_v2(void);
+extern void cuDriverGetVersion(void);
+extern void cuEventCreate(void);
+extern void cuEventDestroy_v2(void);
+extern void cuEventElapsedTime_v2(void);
+extern void cuEventQuery(void);
+extern void cuEventRecord(void);
+extern void cuEventRecordWithFlags(void);
+extern void cuEventSynchronize(void);
+extern void cuFuncGetAttribute(void);
+extern void cuFuncGetName(void);
+extern void cuFuncIsLoaded(void);
+extern void cuFuncLoad(void);
+extern void cuFuncSetAttribute(void);
+extern void cuFuncSetCacheConfig(void);
+extern void cuGetErrorName(void);
+extern void cuGetErrorString(void);
+extern void cuGetProcAddress(void);
+extern void cuGetProcAddress_v2(void);
+extern void cuInit(void);
+extern void cuKernelGetAttribute(void);
+extern void cuKernelGetFunction(void);
+extern void cuKernelSetAttribute(void);
+extern void cuLaunchCooperativeKernel(void);
+extern void cuLaunchHostFunc(void);
+extern void cuLaunchKernel(void);
+extern void cuLaunchKernelEx(void);
+extern void cuLibraryGetKernel(void);
+extern void cuLibraryGetModule(void);
+extern void cuLibraryLoadData(void);
+extern void cuLibraryUnload(void);
+extern void cuLogsRegisterCallback(void);
+extern void cuLogsUnregisterCallback(void);
+extern void cuMemAddressReserve(void);
+extern void cuMemAllocHost_v2(void);
+extern void cuMemAlloc_v2(void);
+extern void cuMemCreate(void);
+extern void cuMemFreeHost(void);
+extern void cuMemFree_v2(void);
+extern void cuMemGetAddressRange_v2(void);
+extern void cuMemGetAllocationGranularity(void);
+extern void cuMemGetInfo_v2(void);
+extern void cuMemHostAlloc(void);
+extern void cuMemHostGetDevicePointer_v2(void);
+extern void cuMemHostRegister_v2(void);
+extern void cuMemHostUnregister(void);
+extern void cuMemcpy(void);
+extern void cuMemcpyAsync(void);
+extern void cuMemcpyDtoDAsync_v2(void);
+extern void cuMemcpyDtoD_v2(void);
+extern void cuMemcpyDtoHAsync_v2(void);
+extern void cuMemcpyDtoH_v2(void);
+extern void cuMemcpyHtoDAsync_v2(void);
+extern void cuMemcpyHtoD_v2(void);
+extern void cuMemsetD16Async(void);
+extern void cuMemsetD16_v2(void);
+extern void cuMemsetD32Async(void);
+extern void cuMemsetD32_v2(void);
+extern void cuMemsetD8Async(void);
+extern void cuMemsetD8_v2(void);
+extern void cuModuleGetFunction(void);
+extern void cuModuleGetLoadingMode(void);
+extern void cuModuleLoad(void);
+extern void cuModuleLoadData(void);
+extern void cuModuleLoadDataEx(void);
+extern void cuModuleLoadFatBinary(void);
+extern void cuModuleUnload(void);
+extern void cuOccupancyMaxActiveBlocksPerMultiprocessor(void);
+extern void cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(void);
+extern void cuPointerGetAttribute(void);
+extern void cuPointerGetAttributes(void);
+extern void cuPointerSetAttribute(void);
+extern void cuStreamAddCallback(void);
+extern void cuStreamCreate(void);
+extern void cuStreamCreateWithPriority(void);
+extern void cuStreamDestroy_v2(void);
+extern void cuStreamGetDevice(void);
+extern void cuStreamGetFlags(void);
+extern void cuStreamGetId(void);
+extern void cuStreamGetPriority(void);
+extern void cuStreamIsCapturing(void);
+extern void cuStreamQuery(void);
+extern void cuStreamSynchronize(void);
+extern void cuStreamWaitEvent(void);
+extern void cuTensorMapEncodeTiled(void);
+
 const struct phantora_function phantora_functions[] = {
     {"cuArray3DCreate_v2", (void*)&cuArray3DCreate_v2, phantora_function_unsupported},
     {"cuArray3DGetDescriptor_v2", (void*)&cuArray3DGetDescriptor_v2, phantora_function_unsupported},
@@ -498,42 +499,42 @@ const struct phantora_function phantora_functions[] = {
     {"cuCtxDestroy_v2", (void*)&cuCtxDestroy_v2, phantora_function_unsupported},
     {"cuCtxDetach", (void*)&cuCtxDetach, phantora_function_unsupported},
     {"cuCtxDisablePeerAccess", (void*)&cuCtxDisablePeerAccess, phantora_function_unsupported},
-    {"cuCtxEnablePeerAccess", (void*)&cuCtxEnablePeerAccess, phantora_function_unsupported},
+    {"cuCtxEnablePeerAccess", (void*)&cuCtxEnablePeerAccess, phantora_function_emulated},
     {"cuCtxFromGreenCtx", (void*)&cuCtxFromGreenCtx, phantora_function_unsupported},
-    {"cuCtxGetApiVersion", (void*)&cuCtxGetApiVersion, phantora_function_unsupported},
+    {"cuCtxGetApiVersion", (void*)&cuCtxGetApiVersion, phantora_function_emulated},
     {"cuCtxGetCacheConfig", (void*)&cuCtxGetCacheConfig, phantora_function_unsupported},
-    {"cuCtxGetCurrent", (void*)&cuCtxGetCurrent, phantora_function_unsupported},
+    {"cuCtxGetCurrent", (void*)&cuCtxGetCurrent, phantora_function_emulated},
     {"cuCtxGetDevResource", (void*)&cuCtxGetDevResource, phantora_function_unsupported},
-    {"cuCtxGetDevice", (void*)&cuCtxGetDevice, phantora_function_unsupported},
+    {"cuCtxGetDevice", (void*)&cuCtxGetDevice, phantora_function_emulated},
     {"cuCtxGetDevice_v2", (void*)&cuCtxGetDevice_v2, phantora_function_unsupported},
     {"cuCtxGetExecAffinity", (void*)&cuCtxGetExecAffinity, phantora_function_unsupported},
-    {"cuCtxGetFlags", (void*)&cuCtxGetFlags, phantora_function_unsupported},
+    {"cuCtxGetFlags", (void*)&cuCtxGetFlags, phantora_function_emulated},
     {"cuCtxGetId", (void*)&cuCtxGetId, phantora_function_unsupported},
     {"cuCtxGetLimit", (void*)&cuCtxGetLimit, phantora_function_unsupported},
     {"cuCtxGetSharedMemConfig", (void*)&cuCtxGetSharedMemConfig, phantora_function_unsupported},
-    {"cuCtxGetStreamPriorityRange", (void*)&cuCtxGetStreamPriorityRange, phantora_function_unsupported},
-    {"cuCtxPopCurrent_v2", (void*)&cuCtxPopCurrent_v2, phantora_function_unsupported},
-    {"cuCtxPushCurrent_v2", (void*)&cuCtxPushCurrent_v2, phantora_function_unsupported},
+    {"cuCtxGetStreamPriorityRange", (void*)&cuCtxGetStreamPriorityRange, phantora_function_emulated},
+    {"cuCtxPopCurrent_v2", (void*)&cuCtxPopCurrent_v2, phantora_function_emulated},
+    {"cuCtxPushCurrent_v2", (void*)&cuCtxPushCurrent_v2, phantora_function_emulated},
     {"cuCtxRecordEvent", (void*)&cuCtxRecordEvent, phantora_function_unsupported},
     {"cuCtxResetPersistingL2Cache", (void*)&cuCtxResetPersistingL2Cache, phantora_function_unsupported},
     {"cuCtxSetCacheConfig", (void*)&cuCtxSetCacheConfig, phantora_function_unsupported},
-    {"cuCtxSetCurrent", (void*)&cuCtxSetCurrent, phantora_function_unsupported},
+    {"cuCtxSetCurrent", (void*)&cuCtxSetCurrent, phantora_function_emulated},
     {"cuCtxSetFlags", (void*)&cuCtxSetFlags, phantora_function_unsupported},
     {"cuCtxSetLimit", (void*)&cuCtxSetLimit, phantora_function_unsupported},
     {"cuCtxSetSharedMemConfig", (void*)&cuCtxSetSharedMemConfig, phantora_function_unsupported},
-    {"cuCtxSynchronize", (void*)&cuCtxSynchronize, phantora_function_unsupported},
+    {"cuCtxSynchronize", (void*)&cuCtxSynchronize, phantora_function_emulated},
     {"cuCtxSynchronize_v2", (void*)&cuCtxSynchronize_v2, phantora_function_unsupported},
     {"cuCtxWaitEvent", (void*)&cuCtxWaitEvent, phantora_function_unsupported},
     {"cuDestroyExternalMemory", (void*)&cuDestroyExternalMemory, phantora_function_unsupported},
     {"cuDestroyExternalSemaphore", (void*)&cuDestroyExternalSemaphore, phantora_function_unsupported},
     {"cuDevResourceGenerateDesc", (void*)&cuDevResourceGenerateDesc, phantora_function_unsupported},
     {"cuDevSmResourceSplitByCount", (void*)&cuDevSmResourceSplitByCount, phantora_function_unsupported},
-    {"cuDeviceCanAccessPeer", (void*)&cuDeviceCanAccessPeer, phantora_function_unsupported},
-    {"cuDeviceComputeCapability", (void*)&cuDeviceComputeCapability, phantora_function_unsupported},
-    {"cuDeviceGet", (void*)&cuDeviceGet, phantora_function_unsupported},
-    {"cuDeviceGetAttribute", (void*)&cuDeviceGetAttribute, phantora_function_unsupported},
-    {"cuDeviceGetByPCIBusId", (void*)&cuDeviceGetByPCIBusId, phantora_function_unsupported},
-    {"cuDeviceGetCount", (void*)&cuDeviceGetCount, phantora_function_unsupported},
+    {"cuDeviceCanAccessPeer", (void*)&cuDeviceCanAccessPeer, phantora_function_emulated},
+    {"cuDeviceComputeCapability", (void*)&cuDeviceComputeCapability, phantora_function_emulated},
+    {"cuDeviceGet", (void*)&cuDeviceGet, phantora_function_emulated},
+    {"cuDeviceGetAttribute", (void*)&cuDeviceGetAttribute, phantora_function_emulated},
+    {"cuDeviceGetByPCIBusId", (void*)&cuDeviceGetByPCIBusId, phantora_function_emulated},
+    {"cuDeviceGetCount", (void*)&cuDeviceGetCount, phantora_function_emulated},
     {"cuDeviceGetDefaultMemPool", (void*)&cuDeviceGetDefaultMemPool, phantora_function_unsupported},
     {"cuDeviceGetDevResource", (void*)&cuDeviceGetDevResource, phantora_function_unsupported},
     {"cuDeviceGetExecAffinitySupport", (void*)&cuDeviceGetExecAffinitySupport, phantora_function_unsupported},
@@ -541,52 +542,52 @@ const struct phantora_function phantora_functions[] = {
     {"cuDeviceGetHostAtomicCapabilities", (void*)&cuDeviceGetHostAtomicCapabilities, phantora_function_unsupported},
     {"cuDeviceGetLuid", (void*)&cuDeviceGetLuid, phantora_function_unsupported},
     {"cuDeviceGetMemPool", (void*)&cuDeviceGetMemPool, phantora_function_unsupported},
-    {"cuDeviceGetName", (void*)&cuDeviceGetName, phantora_function_unsupported},
+    {"cuDeviceGetName", (void*)&cuDeviceGetName, phantora_function_emulated},
     {"cuDeviceGetNvSciSyncAttributes", (void*)&cuDeviceGetNvSciSyncAttributes, phantora_function_unsupported},
     {"cuDeviceGetP2PAtomicCapabilities", (void*)&cuDeviceGetP2PAtomicCapabilities, phantora_function_unsupported},
     {"cuDeviceGetP2PAttribute", (void*)&cuDeviceGetP2PAttribute, phantora_function_unsupported},
-    {"cuDeviceGetPCIBusId", (void*)&cuDeviceGetPCIBusId, phantora_function_unsupported},
+    {"cuDeviceGetPCIBusId", (void*)&cuDeviceGetPCIBusId, phantora_function_emulated},
     {"cuDeviceGetProperties", (void*)&cuDeviceGetProperties, phantora_function_unsupported},
     {"cuDeviceGetTexture1DLinearMaxWidth", (void*)&cuDeviceGetTexture1DLinearMaxWidth, phantora_function_unsupported},
-    {"cuDeviceGetUuid_v2", (void*)&cuDeviceGetUuid_v2, phantora_function_unsupported},
+    {"cuDeviceGetUuid_v2", (void*)&cuDeviceGetUuid_v2, phantora_function_emulated},
     {"cuDeviceGraphMemTrim", (void*)&cuDeviceGraphMemTrim, phantora_function_unsupported},
-    {"cuDevicePrimaryCtxGetState", (void*)&cuDevicePrimaryCtxGetState, phantora_function_unsupported},
-    {"cuDevicePrimaryCtxRelease_v2", (void*)&cuDevicePrimaryCtxRelease_v2, phantora_function_unsupported},
+    {"cuDevicePrimaryCtxGetState", (void*)&cuDevicePrimaryCtxGetState, phantora_function_emulated},
+    {"cuDevicePrimaryCtxRelease_v2", (void*)&cuDevicePrimaryCtxRelease_v2, phantora_function_emulated},
     {"cuDevicePrimaryCtxReset_v2", (void*)&cuDevicePrimaryCtxReset_v2, phantora_function_unsupported},
-    {"cuDevicePrimaryCtxRetain", (void*)&cuDevicePrimaryCtxRetain, phantora_function_unsupported},
-    {"cuDevicePrimaryCtxSetFlags_v2", (void*)&cuDevicePrimaryCtxSetFlags_v2, phantora_function_unsupported},
+    {"cuDevicePrimaryCtxRetain", (void*)&cuDevicePrimaryCtxRetain, phantora_function_emulated},
+    {"cuDevicePrimaryCtxSetFlags_v2", (void*)&cuDevicePrimaryCtxSetFlags_v2, phantora_function_emulated},
     {"cuDeviceRegisterAsyncNotification", (void*)&cuDeviceRegisterAsyncNotification, phantora_function_unsupported},
     {"cuDeviceSetGraphMemAttribute", (void*)&cuDeviceSetGraphMemAttribute, phantora_function_unsupported},
     {"cuDeviceSetMemPool", (void*)&cuDeviceSetMemPool, phantora_function_unsupported},
-    {"cuDeviceTotalMem_v2", (void*)&cuDeviceTotalMem_v2, phantora_function_unsupported},
+    {"cuDeviceTotalMem_v2", (void*)&cuDeviceTotalMem_v2, phantora_function_emulated},
     {"cuDeviceUnregisterAsyncNotification", (void*)&cuDeviceUnregisterAsyncNotification, phantora_function_unsupported},
-    {"cuDriverGetVersion", (void*)&cuDriverGetVersion, phantora_function_unsupported},
-    {"cuEventCreate", (void*)&cuEventCreate, phantora_function_unsupported},
-    {"cuEventDestroy_v2", (void*)&cuEventDestroy_v2, phantora_function_unsupported},
-    {"cuEventElapsedTime_v2", (void*)&cuEventElapsedTime_v2, phantora_function_unsupported},
-    {"cuEventQuery", (void*)&cuEventQuery, phantora_function_unsupported},
-    {"cuEventRecord", (void*)&cuEventRecord, phantora_function_unsupported},
-    {"cuEventRecordWithFlags", (void*)&cuEventRecordWithFlags, phantora_function_unsupported},
-    {"cuEventSynchronize", (void*)&cuEventSynchronize, phantora_function_unsupported},
+    {"cuDriverGetVersion", (void*)&cuDriverGetVersion, phantora_function_emulated},
+    {"cuEventCreate", (void*)&cuEventCreate, phantora_function_emulated},
+    {"cuEventDestroy_v2", (void*)&cuEventDestroy_v2, phantora_function_emulated},
+    {"cuEventElapsedTime_v2", (void*)&cuEventElapsedTime_v2, phantora_function_emulated},
+    {"cuEventQuery", (void*)&cuEventQuery, phantora_function_emulated},
+    {"cuEventRecord", (void*)&cuEventRecord, phantora_function_emulated},
+    {"cuEventRecordWithFlags", (void*)&cuEventRecordWithFlags, phantora_function_emulated},
+    {"cuEventSynchronize", (void*)&cuEventSynchronize, phantora_function_emulated},
     {"cuExternalMemoryGetMappedBuffer", (void*)&cuExternalMemoryGetMappedBuffer, phantora_function_unsupported},
     {"cuExternalMemoryGetMappedMipmappedArray", (void*)&cuExternalMemoryGetMappedMipmappedArray, phantora_function_unsupported},
     {"cuFlushGPUDirectRDMAWrites", (void*)&cuFlushGPUDirectRDMAWrites, phantora_function_unsupported},
-    {"cuFuncGetAttribute", (void*)&cuFuncGetAttribute, phantora_function_unsupported},
+    {"cuFuncGetAttribute", (void*)&cuFuncGetAttribute, phantora_function_emulated},
     {"cuFuncGetModule", (void*)&cuFuncGetModule, phantora_function_unsupported},
-    {"cuFuncGetName", (void*)&cuFuncGetName, phantora_function_unsupported},
+    {"cuFuncGetName", (void*)&cuFuncGetName, phantora_function_emulated},
     {"cuFuncGetParamInfo", (void*)&cuFuncGetParamInfo, phantora_function_unsupported},
-    {"cuFuncIsLoaded", (void*)&cuFuncIsLoaded, phantora_function_unsupported},
-    {"cuFuncLoad", (void*)&cuFuncLoad, phantora_function_unsupported},
-    {"cuFuncSetAttribute", (void*)&cuFuncSetAttribute, phantora_function_unsupported},
+    {"cuFuncIsLoaded", (void*)&cuFuncIsLoaded, phantora_function_emulated},
+    {"cuFuncLoad", (void*)&cuFuncLoad, phantora_function_emulated},
+    {"cuFuncSetAttribute", (void*)&cuFuncSetAttribute, phantora_function_emulated},
     {"cuFuncSetBlockShape", (void*)&cuFuncSetBlockShape, phantora_function_unsupported},
-    {"cuFuncSetCacheConfig", (void*)&cuFuncSetCacheConfig, phantora_function_unsupported},
+    {"cuFuncSetCacheConfig", (void*)&cuFuncSetCacheConfig, phantora_function_emulated},
     {"cuFuncSetSharedMemConfig", (void*)&cuFuncSetSharedMemConfig, phantora_function_unsupported},
     {"cuFuncSetSharedSize", (void*)&cuFuncSetSharedSize, phantora_function_unsupported},
-    {"cuGetErrorName", (void*)&cuGetErrorName, phantora_function_unsupported},
-    {"cuGetErrorString", (void*)&cuGetErrorString, phantora_function_unsupported},
+    {"cuGetErrorName", (void*)&cuGetErrorName, phantora_function_emulated},
+    {"cuGetErrorString", (void*)&cuGetErrorString, phantora_function_emulated},
     {"cuGetExportTable", (void*)&cuGetExportTable, phantora_function_unsupported},
-    {"cuGetProcAddress", (void*)&cuGetProcAddress, phantora_function_unsupported},
-    {"cuGetProcAddress_v2", (void*)&cuGetProcAddress_v2, phantora_function_unsupported},
+    {"cuGetProcAddress", (void*)&cuGetProcAddress, phantora_function_emulated},
+    {"cuGetProcAddress_v2", (void*)&cuGetProcAddress_v2, phantora_function_emulated},
     {"cuGraphAddBatchMemOpNode", (void*)&cuGraphAddBatchMemOpNode, phantora_function_unsupported},
     {"cuGraphAddChildGraphNode", (void*)&cuGraphAddChildGraphNode, phantora_function_unsupported},
     {"cuGraphAddDependencies_v2", (void*)&cuGraphAddDependencies_v2, phantora_function_unsupported},
@@ -680,37 +681,37 @@ const struct phantora_function phantora_functions[] = {
     {"cuGreenCtxWaitEvent", (void*)&cuGreenCtxWaitEvent, phantora_function_unsupported},
     {"cuImportExternalMemory", (void*)&cuImportExternalMemory, phantora_function_unsupported},
     {"cuImportExternalSemaphore", (void*)&cuImportExternalSemaphore, phantora_function_unsupported},
-    {"cuInit", (void*)&cuInit, phantora_function_unsupported},
+    {"cuInit", (void*)&cuInit, phantora_function_emulated},
     {"cuIpcCloseMemHandle", (void*)&cuIpcCloseMemHandle, phantora_function_unsupported},
     {"cuIpcGetEventHandle", (void*)&cuIpcGetEventHandle, phantora_function_unsupported},
     {"cuIpcGetMemHandle", (void*)&cuIpcGetMemHandle, phantora_function_unsupported},
     {"cuIpcOpenEventHandle", (void*)&cuIpcOpenEventHandle, phantora_function_unsupported},
     {"cuIpcOpenMemHandle_v2", (void*)&cuIpcOpenMemHandle_v2, phantora_function_unsupported},
-    {"cuKernelGetAttribute", (void*)&cuKernelGetAttribute, phantora_function_unsupported},
-    {"cuKernelGetFunction", (void*)&cuKernelGetFunction, phantora_function_unsupported},
+    {"cuKernelGetAttribute", (void*)&cuKernelGetAttribute, phantora_function_emulated},
+    {"cuKernelGetFunction", (void*)&cuKernelGetFunction, phantora_function_emulated},
     {"cuKernelGetLibrary", (void*)&cuKernelGetLibrary, phantora_function_unsupported},
     {"cuKernelGetName", (void*)&cuKernelGetName, phantora_function_unsupported},
     {"cuKernelGetParamInfo", (void*)&cuKernelGetParamInfo, phantora_function_unsupported},
-    {"cuKernelSetAttribute", (void*)&cuKernelSetAttribute, phantora_function_unsupported},
+    {"cuKernelSetAttribute", (void*)&cuKernelSetAttribute, phantora_function_emulated},
     {"cuKernelSetCacheConfig", (void*)&cuKernelSetCacheConfig, phantora_function_unsupported},
     {"cuLaunch", (void*)&cuLaunch, phantora_function_unsupported},
-    {"cuLaunchCooperativeKernel", (void*)&cuLaunchCooperativeKernel, phantora_function_unsupported},
+    {"cuLaunchCooperativeKernel", (void*)&cuLaunchCooperativeKernel, phantora_function_emulated},
     {"cuLaunchCooperativeKernelMultiDevice", (void*)&cuLaunchCooperativeKernelMultiDevice, phantora_function_unsupported},
     {"cuLaunchGrid", (void*)&cuLaunchGrid, phantora_function_unsupported},
     {"cuLaunchGridAsync", (void*)&cuLaunchGridAsync, phantora_function_unsupported},
-    {"cuLaunchHostFunc", (void*)&cuLaunchHostFunc, phantora_function_unsupported},
-    {"cuLaunchKernel", (void*)&cuLaunchKernel, phantora_function_unsupported},
-    {"cuLaunchKernelEx", (void*)&cuLaunchKernelEx, phantora_function_unsupported},
+    {"cuLaunchHostFunc", (void*)&cuLaunchHostFunc, phantora_function_emulated},
+    {"cuLaunchKernel", (void*)&cuLaunchKernel, phantora_function_emulated},
+    {"cuLaunchKernelEx", (void*)&cuLaunchKernelEx, phantora_function_emulated},
     {"cuLibraryEnumerateKernels", (void*)&cuLibraryEnumerateKernels, phantora_function_unsupported},
     {"cuLibraryGetGlobal", (void*)&cuLibraryGetGlobal, phantora_function_unsupported},
-    {"cuLibraryGetKernel", (void*)&cuLibraryGetKernel, phantora_function_unsupported},
+    {"cuLibraryGetKernel", (void*)&cuLibraryGetKernel, phantora_function_emulated},
     {"cuLibraryGetKernelCount", (void*)&cuLibraryGetKernelCount, phantora_function_unsupported},
     {"cuLibraryGetManaged", (void*)&cuLibraryGetManaged, phantora_function_unsupported},
-    {"cuLibraryGetModule", (void*)&cuLibraryGetModule, phantora_function_unsupported},
+    {"cuLibraryGetModule", (void*)&cuLibraryGetModule, phantora_function_emulated},
     {"cuLibraryGetUnifiedFunction", (void*)&cuLibraryGetUnifiedFunction, phantora_function_unsupported},
-    {"cuLibraryLoadData", (void*)&cuLibraryLoadData, phantora_function_unsupported},
+    {"cuLibraryLoadData", (void*)&cuLibraryLoadData, phantora_function_emulated},
     {"cuLibraryLoadFromFile", (void*)&cuLibraryLoadFromFile, phantora_function_unsupported},
-    {"cuLibraryUnload", (void*)&cuLibraryUnload, phantora_function_unsupported},
+    {"cuLibraryUnload", (void*)&cuLibraryUnload, phantora_function_emulated},
     {"cuLinkAddData_v2", (void*)&cuLinkAddData_v2, phantora_function_unsupported},
     {"cuLinkAddFile_v2", (void*)&cuLinkAddFile_v2, phantora_function_unsupported},
     {"cuLinkComplete", (void*)&cuLinkComplete, phantora_function_unsupported},
@@ -719,38 +720,38 @@ const struct phantora_function phantora_functions[] = {
     {"cuLogsCurrent", (void*)&cuLogsCurrent, phantora_function_unsupported},
     {"cuLogsDumpToFile", (void*)&cuLogsDumpToFile, phantora_function_unsupported},
     {"cuLogsDumpToMemory", (void*)&cuLogsDumpToMemory, phantora_function_unsupported},
-    {"cuLogsRegisterCallback", (void*)&cuLogsRegisterCallback, phantora_function_unsupported},
-    {"cuLogsUnregisterCallback", (void*)&cuLogsUnregisterCallback, phantora_function_unsupported},
+    {"cuLogsRegisterCallback", (void*)&cuLogsRegisterCallback, phantora_function_emulated},
+    {"cuLogsUnregisterCallback", (void*)&cuLogsUnregisterCallback, phantora_function_emulated},
     {"cuMemAddressFree", (void*)&cuMemAddressFree, phantora_function_unsupported},
-    {"cuMemAddressReserve", (void*)&cuMemAddressReserve, phantora_function_unsupported},
+    {"cuMemAddressReserve", (void*)&cuMemAddressReserve, phantora_function_emulated},
     {"cuMemAdvise_v2", (void*)&cuMemAdvise_v2, phantora_function_unsupported},
     {"cuMemAllocAsync", (void*)&cuMemAllocAsync, phantora_function_unsupported},
     {"cuMemAllocFromPoolAsync", (void*)&cuMemAllocFromPoolAsync, phantora_function_unsupported},
-    {"cuMemAllocHost_v2", (void*)&cuMemAllocHost_v2, phantora_function_unsupported},
+    {"cuMemAllocHost_v2", (void*)&cuMemAllocHost_v2, phantora_function_emulated},
     {"cuMemAllocManaged", (void*)&cuMemAllocManaged, phantora_function_unsupported},
     {"cuMemAllocPitch_v2", (void*)&cuMemAllocPitch_v2, phantora_function_unsupported},
-    {"cuMemAlloc_v2", (void*)&cuMemAlloc_v2, phantora_function_unsupported},
+    {"cuMemAlloc_v2", (void*)&cuMemAlloc_v2, phantora_function_emulated},
     {"cuMemBatchDecompressAsync", (void*)&cuMemBatchDecompressAsync, phantora_function_unsupported},
-    {"cuMemCreate", (void*)&cuMemCreate, phantora_function_unsupported},
+    {"cuMemCreate", (void*)&cuMemCreate, phantora_function_emulated},
     {"cuMemDiscardAndPrefetchBatchAsync", (void*)&cuMemDiscardAndPrefetchBatchAsync, phantora_function_unsupported},
     {"cuMemDiscardBatchAsync", (void*)&cuMemDiscardBatchAsync, phantora_function_unsupported},
     {"cuMemExportToShareableHandle", (void*)&cuMemExportToShareableHandle, phantora_function_unsupported},
     {"cuMemFreeAsync", (void*)&cuMemFreeAsync, phantora_function_unsupported},
-    {"cuMemFreeHost", (void*)&cuMemFreeHost, phantora_function_unsupported},
-    {"cuMemFree_v2", (void*)&cuMemFree_v2, phantora_function_unsupported},
+    {"cuMemFreeHost", (void*)&cuMemFreeHost, phantora_function_emulated},
+    {"cuMemFree_v2", (void*)&cuMemFree_v2, phantora_function_emulated},
     {"cuMemGetAccess", (void*)&cuMemGetAccess, phantora_function_unsupported},
-    {"cuMemGetAddressRange_v2", (void*)&cuMemGetAddressRange_v2, phantora_function_unsupported},
-    {"cuMemGetAllocationGranularity", (void*)&cuMemGetAllocationGranularity, phantora_function_unsupported},
+    {"cuMemGetAddressRange_v2", (void*)&cuMemGetAddressRange_v2, phantora_function_emulated},
+    {"cuMemGetAllocationGranularity", (void*)&cuMemGetAllocationGranularity, phantora_function_emulated},
     {"cuMemGetAllocationPropertiesFromHandle", (void*)&cuMemGetAllocationPropertiesFromHandle, phantora_function_unsupported},
     {"cuMemGetDefaultMemPool", (void*)&cuMemGetDefaultMemPool, phantora_function_unsupported},
     {"cuMemGetHandleForAddressRange", (void*)&cuMemGetHandleForAddressRange, phantora_function_unsupported},
-    {"cuMemGetInfo_v2", (void*)&cuMemGetInfo_v2, phantora_function_unsupported},
+    {"cuMemGetInfo_v2", (void*)&cuMemGetInfo_v2, phantora_function_emulated},
     {"cuMemGetMemPool", (void*)&cuMemGetMemPool, phantora_function_unsupported},
-    {"cuMemHostAlloc", (void*)&cuMemHostAlloc, phantora_function_unsupported},
-    {"cuMemHostGetDevicePointer_v2", (void*)&cuMemHostGetDevicePointer_v2, phantora_function_unsupported},
+    {"cuMemHostAlloc", (void*)&cuMemHostAlloc, phantora_function_emulated},
+    {"cuMemHostGetDevicePointer_v2", (void*)&cuMemHostGetDevicePointer_v2, phantora_function_emulated},
     {"cuMemHostGetFlags", (void*)&cuMemHostGetFlags, phantora_function_unsupported},
-    {"cuMemHostRegister_v2", (void*)&cuMemHostRegister_v2, phantora_function_unsupported},
-    {"cuMemHostUnregister", (void*)&cuMemHostUnregister, phantora_function_unsupported},
+    {"cuMemHostRegister_v2", (void*)&cuMemHostRegister_v2, phantora_function_emulated},
+    {"cuMemHostUnregister", (void*)&cuMemHostUnregister, phantora_function_emulated},
     {"cuMemImportFromShareableHandle", (void*)&cuMemImportFromShareableHandle, phantora_function_unsupported},
     {"cuMemMap", (void*)&cuMemMap, phantora_function_unsupported},
     {"cuMemMapArrayAsync", (void*)&cuMemMapArrayAsync, phantora_function_unsupported},
@@ -775,7 +776,7 @@ const struct phantora_function phantora_functions[] = {
     {"cuMemSetAccess", (void*)&cuMemSetAccess, phantora_function_unsupported},
     {"cuMemSetMemPool", (void*)&cuMemSetMemPool, phantora_function_unsupported},
     {"cuMemUnmap", (void*)&cuMemUnmap, phantora_function_unsupported},
-    {"cuMemcpy", (void*)&cuMemcpy, phantora_function_unsupported},
+    {"cuMemcpy", (void*)&cuMemcpy, phantora_function_emulated},
     {"cuMemcpy2DAsync_v2", (void*)&cuMemcpy2DAsync_v2, phantora_function_unsupported},
     {"cuMemcpy2DUnaligned_v2", (void*)&cuMemcpy2DUnaligned_v2, phantora_function_unsupported},
     {"cuMemcpy2D_v2", (void*)&cuMemcpy2D_v2, phantora_function_unsupported},
@@ -785,7 +786,7 @@ const struct phantora_function phantora_functions[] = {
     {"cuMemcpy3DPeer", (void*)&cuMemcpy3DPeer, phantora_function_unsupported},
     {"cuMemcpy3DPeerAsync", (void*)&cuMemcpy3DPeerAsync, phantora_function_unsupported},
     {"cuMemcpy3D_v2", (void*)&cuMemcpy3D_v2, phantora_function_unsupported},
-    {"cuMemcpyAsync", (void*)&cuMemcpyAsync, phantora_function_unsupported},
+    {"cuMemcpyAsync", (void*)&cuMemcpyAsync, phantora_function_emulated},
     {"cuMemcpyAtoA_v2", (void*)&cuMemcpyAtoA_v2, phantora_function_unsupported},
     {"cuMemcpyAtoD_v2", (void*)&cuMemcpyAtoD_v2, phantora_function_unsupported},
     {"cuMemcpyAtoHAsync_v2", (void*)&cuMemcpyAtoHAsync_v2, phantora_function_unsupported},
@@ -793,45 +794,45 @@ const struct phantora_function phantora_functions[] = {
     {"cuMemcpyBatchAsync_ptsz", (void*)&cuMemcpyBatchAsync_ptsz, phantora_function_unsupported},
     {"cuMemcpyBatchAsync_v2", (void*)&cuMemcpyBatchAsync_v2, phantora_function_unsupported},
     {"cuMemcpyDtoA_v2", (void*)&cuMemcpyDtoA_v2, phantora_function_unsupported},
-    {"cuMemcpyDtoDAsync_v2", (void*)&cuMemcpyDtoDAsync_v2, phantora_function_unsupported},
-    {"cuMemcpyDtoD_v2", (void*)&cuMemcpyDtoD_v2, phantora_function_unsupported},
-    {"cuMemcpyDtoHAsync_v2", (void*)&cuMemcpyDtoHAsync_v2, phantora_function_unsupported},
-    {"cuMemcpyDtoH_v2", (void*)&cuMemcpyDtoH_v2, phantora_function_unsupported},
+    {"cuMemcpyDtoDAsync_v2", (void*)&cuMemcpyDtoDAsync_v2, phantora_function_emulated},
+    {"cuMemcpyDtoD_v2", (void*)&cuMemcpyDtoD_v2, phantora_function_emulated},
+    {"cuMemcpyDtoHAsync_v2", (void*)&cuMemcpyDtoHAsync_v2, phantora_function_emulated},
+    {"cuMemcpyDtoH_v2", (void*)&cuMemcpyDtoH_v2, phantora_function_emulated},
     {"cuMemcpyHtoAAsync_v2", (void*)&cuMemcpyHtoAAsync_v2, phantora_function_unsupported},
     {"cuMemcpyHtoA_v2", (void*)&cuMemcpyHtoA_v2, phantora_function_unsupported},
-    {"cuMemcpyHtoDAsync_v2", (void*)&cuMemcpyHtoDAsync_v2, phantora_function_unsupported},
-    {"cuMemcpyHtoD_v2", (void*)&cuMemcpyHtoD_v2, phantora_function_unsupported},
+    {"cuMemcpyHtoDAsync_v2", (void*)&cuMemcpyHtoDAsync_v2, phantora_function_emulated},
+    {"cuMemcpyHtoD_v2", (void*)&cuMemcpyHtoD_v2, phantora_function_emulated},
     {"cuMemcpyPeer", (void*)&cuMemcpyPeer, phantora_function_unsupported},
     {"cuMemcpyPeerAsync", (void*)&cuMemcpyPeerAsync, phantora_function_unsupported},
-    {"cuMemsetD16Async", (void*)&cuMemsetD16Async, phantora_function_unsupported},
-    {"cuMemsetD16_v2", (void*)&cuMemsetD16_v2, phantora_function_unsupported},
+    {"cuMemsetD16Async", (void*)&cuMemsetD16Async, phantora_function_emulated},
+    {"cuMemsetD16_v2", (void*)&cuMemsetD16_v2, phantora_function_emulated},
     {"cuMemsetD2D16Async", (void*)&cuMemsetD2D16Async, phantora_function_unsupported},
     {"cuMemsetD2D16_v2", (void*)&cuMemsetD2D16_v2, phantora_function_unsupported},
     {"cuMemsetD2D32Async", (void*)&cuMemsetD2D32Async, phantora_function_unsupported},
     {"cuMemsetD2D32_v2", (void*)&cuMemsetD2D32_v2, phantora_function_unsupported},
     {"cuMemsetD2D8Async", (void*)&cuMemsetD2D8Async, phantora_function_unsupported},
     {"cuMemsetD2D8_v2", (void*)&cuMemsetD2D8_v2, phantora_function_unsupported},
-    {"cuMemsetD32Async", (void*)&cuMemsetD32Async, phantora_function_unsupported},
-    {"cuMemsetD32_v2", (void*)&cuMemsetD32_v2, phantora_function_unsupported},
-    {"cuMemsetD8Async", (void*)&cuMemsetD8Async, phantora_function_unsupported},
-    {"cuMemsetD8_v2", (void*)&cuMemsetD8_v2, phantora_function_unsupported},
+    {"cuMemsetD32Async", (void*)&cuMemsetD32Async, phantora_function_emulated},
+    {"cuMemsetD32_v2", (void*)&cuMemsetD32_v2, phantora_function_emulated},
+    {"cuMemsetD8Async", (void*)&cuMemsetD8Async, phantora_function_emulated},
+    {"cuMemsetD8_v2", (void*)&cuMemsetD8_v2, phantora_function_emulated},
     {"cuMipmappedArrayCreate", (void*)&cuMipmappedArrayCreate, phantora_function_unsupported},
     {"cuMipmappedArrayDestroy", (void*)&cuMipmappedArrayDestroy, phantora_function_unsupported},
     {"cuMipmappedArrayGetLevel", (void*)&cuMipmappedArrayGetLevel, phantora_function_unsupported},
     {"cuMipmappedArrayGetMemoryRequirements", (void*)&cuMipmappedArrayGetMemoryRequirements, phantora_function_unsupported},
     {"cuMipmappedArrayGetSparseProperties", (void*)&cuMipmappedArrayGetSparseProperties, phantora_function_unsupported},
     {"cuModuleEnumerateFunctions", (void*)&cuModuleEnumerateFunctions, phantora_function_unsupported},
-    {"cuModuleGetFunction", (void*)&cuModuleGetFunction, phantora_function_unsupported},
+    {"cuModuleGetFunction", (void*)&cuModuleGetFunction, phantora_function_emulated},
     {"cuModuleGetFunctionCount", (void*)&cuModuleGetFunctionCount, phantora_function_unsupported},
     {"cuModuleGetGlobal_v2", (void*)&cuModuleGetGlobal_v2, phantora_function_unsupported},
-    {"cuModuleGetLoadingMode", (void*)&cuModuleGetLoadingMode, phantora_function_unsupported},
+    {"cuModuleGetLoadingMode", (void*)&cuModuleGetLoadingMode, phantora_function_emulated},
     {"cuModuleGetSurfRef", (void*)&cuModuleGetSurfRef, phantora_function_unsupported},
     {"cuModuleGetTexRef", (void*)&cuModuleGetTexRef, phantora_function_unsupported},
-    {"cuModuleLoad", (void*)&cuModuleLoad, phantora_function_unsupported},
-    {"cuModuleLoadData", (void*)&cuModuleLoadData, phantora_function_unsupported},
-    {"cuModuleLoadDataEx", (void*)&cuModuleLoadDataEx, phantora_function_unsupported},
-    {"cuModuleLoadFatBinary", (void*)&cuModuleLoadFatBinary, phantora_function_unsupported},
-    {"cuModuleUnload", (void*)&cuModuleUnload, phantora_function_unsupported},
+    {"cuModuleLoad", (void*)&cuModuleLoad, phantora_function_emulated},
+    {"cuModuleLoadData", (void*)&cuModuleLoadData, phantora_function_emulated},
+    {"cuModuleLoadDataEx", (void*)&cuModuleLoadDataEx, phantora_function_emulated},
+    {"cuModuleLoadFatBinary", (void*)&cuModuleLoadFatBinary, phantora_function_emulated},
+    {"cuModuleUnload", (void*)&cuModuleUnload, phantora_function_emulated},
     {"cuMulticastAddDevice", (void*)&cuMulticastAddDevice, phantora_function_unsupported},
     {"cuMulticastBindAddr", (void*)&cuMulticastBindAddr, phantora_function_unsupported},
     {"cuMulticastBindMem", (void*)&cuMulticastBindMem, phantora_function_unsupported},
@@ -839,8 +840,8 @@ const struct phantora_function phantora_functions[] = {
     {"cuMulticastGetGranularity", (void*)&cuMulticastGetGranularity, phantora_function_unsupported},
     {"cuMulticastUnbind", (void*)&cuMulticastUnbind, phantora_function_unsupported},
     {"cuOccupancyAvailableDynamicSMemPerBlock", (void*)&cuOccupancyAvailableDynamicSMemPerBlock, phantora_function_unsupported},
-    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessor, phantora_function_unsupported},
-    {"cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, phantora_function_unsupported},
+    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessor, phantora_function_emulated},
+    {"cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, phantora_function_emulated},
     {"cuOccupancyMaxActiveClusters", (void*)&cuOccupancyMaxActiveClusters, phantora_function_unsupported},
     {"cuOccupancyMaxPotentialBlockSize", (void*)&cuOccupancyMaxPotentialBlockSize, phantora_function_unsupported},
     {"cuOccupancyMaxPotentialBlockSizeWithFlags", (void*)&cuOccupancyMaxPotentialBlockSizeWithFlags, phantora_function_unsupported},
@@ -850,11 +851,11 @@ const struct phantora_function phantora_functions[] = {
     {"cuParamSetf", (void*)&cuParamSetf, phantora_function_unsupported},
     {"cuParamSeti", (void*)&cuParamSeti, phantora_function_unsupported},
     {"cuParamSetv", (void*)&cuParamSetv, phantora_function_unsupported},
-    {"cuPointerGetAttribute", (void*)&cuPointerGetAttribute, phantora_function_unsupported},
-    {"cuPointerGetAttributes", (void*)&cuPointerGetAttributes, phantora_function_unsupported},
-    {"cuPointerSetAttribute", (void*)&cuPointerSetAttribute, phantora_function_unsupported},
+    {"cuPointerGetAttribute", (void*)&cuPointerGetAttribute, phantora_function_emulated},
+    {"cuPointerGetAttributes", (void*)&cuPointerGetAttributes, phantora_function_emulated},
+    {"cuPointerSetAttribute", (void*)&cuPointerSetAttribute, phantora_function_emulated},
     {"cuSignalExternalSemaphoresAsync", (void*)&cuSignalExternalSemaphoresAsync, phantora_function_unsupported},
-    {"cuStreamAddCallback", (void*)&cuStreamAddCallback, phantora_function_unsupported},
+    {"cuStreamAddCallback", (void*)&cuStreamAddCallback, phantora_function_emulated},
     {"cuStreamAttachMemAsync", (void*)&cuStreamAttachMemAsync, phantora_function_unsupported},
     {"cuStreamBatchMemOp_ptsz", (void*)&cuStreamBatchMemOp_ptsz, phantora_function_unsupported},
     {"cuStreamBatchMemOp_v2", (void*)&cuStreamBatchMemOp_v2, phantora_function_unsupported},
@@ -862,9 +863,9 @@ const struct phantora_function phantora_functions[] = {
     {"cuStreamBeginCapture_ptsz", (void*)&cuStreamBeginCapture_ptsz, phantora_function_unsupported},
     {"cuStreamBeginCapture_v2", (void*)&cuStreamBeginCapture_v2, phantora_function_unsupported},
     {"cuStreamCopyAttributes", (void*)&cuStreamCopyAttributes, phantora_function_unsupported},
-    {"cuStreamCreate", (void*)&cuStreamCreate, phantora_function_unsupported},
-    {"cuStreamCreateWithPriority", (void*)&cuStreamCreateWithPriority, phantora_function_unsupported},
-    {"cuStreamDestroy_v2", (void*)&cuStreamDestroy_v2, phantora_function_unsupported},
+    {"cuStreamCreate", (void*)&cuStreamCreate, phantora_function_emulated},
+    {"cuStreamCreateWithPriority", (void*)&cuStreamCreateWithPriority, phantora_function_emulated},
+    {"cuStreamDestroy_v2", (void*)&cuStreamDestroy_v2, phantora_function_emulated},
     {"cuStreamEndCapture", (void*)&cuStreamEndCapture, phantora_function_unsupported},
     {"cuStreamGetAttribute", (void*)&cuStreamGetAttribute, phantora_function_unsupported},
     {"cuStreamGetCaptureInfo_ptsz", (void*)&cuStreamGetCaptureInfo_ptsz, phantora_function_unsupported},
@@ -873,18 +874,18 @@ const struct phantora_function phantora_functions[] = {
     {"cuStreamGetCaptureInfo_v3", (void*)&cuStreamGetCaptureInfo_v3, phantora_function_unsupported},
     {"cuStreamGetCtx", (void*)&cuStreamGetCtx, phantora_function_unsupported},
     {"cuStreamGetCtx_v2", (void*)&cuStreamGetCtx_v2, phantora_function_unsupported},
-    {"cuStreamGetDevice", (void*)&cuStreamGetDevice, phantora_function_unsupported},
-    {"cuStreamGetFlags", (void*)&cuStreamGetFlags, phantora_function_unsupported},
+    {"cuStreamGetDevice", (void*)&cuStreamGetDevice, phantora_function_emulated},
+    {"cuStreamGetFlags", (void*)&cuStreamGetFlags, phantora_function_emulated},
     {"cuStreamGetGreenCtx", (void*)&cuStreamGetGreenCtx, phantora_function_unsupported},
-    {"cuStreamGetId", (void*)&cuStreamGetId, phantora_function_unsupported},
-    {"cuStreamGetPriority", (void*)&cuStreamGetPriority, phantora_function_unsupported},
-    {"cuStreamIsCapturing", (void*)&cuStreamIsCapturing, phantora_function_unsupported},
-    {"cuStreamQuery", (void*)&cuStreamQuery, phantora_function_unsupported},
+    {"cuStreamGetId", (void*)&cuStreamGetId, phantora_function_emulated},
+    {"cuStreamGetPriority", (void*)&cuStreamGetPriority, phantora_function_emulated},
+    {"cuStreamIsCapturing", (void*)&cuStreamIsCapturing, phantora_function_emulated},
+    {"cuStreamQuery", (void*)&cuStreamQuery, phantora_function_emulated},
     {"cuStreamSetAttribute", (void*)&cuStreamSetAttribute, phantora_function_unsupported},
-    {"cuStreamSynchronize", (void*)&cuStreamSynchronize, phantora_function_unsupported},
+    {"cuStreamSynchronize", (void*)&cuStreamSynchronize, phantora_function_emulated},
     {"cuStreamUpdateCaptureDependencies_ptsz", (void*)&cuStreamUpdateCaptureDependencies_ptsz, phantora_function_unsupported},
     {"cuStreamUpdateCaptureDependencies_v2", (void*)&cuStreamUpdateCaptureDependencies_v2, phantora_function_unsupported},
-    {"cuStreamWaitEvent", (void*)&cuStreamWaitEvent, phantora_function_unsupported},
+    {"cuStreamWaitEvent", (void*)&cuStreamWaitEvent, phantora_function_emulated},
     {"cuStreamWaitValue32_ptsz", (void*)&cuStreamWaitValue32_ptsz, phantora_function_unsupported},
     {"cuStreamWaitValue32_v2", (void*)&cuStreamWaitValue32_v2, phantora_function_unsupported},
     {"cuStreamWaitValue64_ptsz", (void*)&cuStreamWaitValue64_ptsz, phantora_function_unsupported},
@@ -900,7 +901,7 @@ const struct phantora_function phantora_functions[] = {
     {"cuSurfRefSetArray", (void*)&cuSurfRefSetArray, phantora_function_unsupported},
     {"cuTensorMapEncodeIm2col", (void*)&cuTensorMapEncodeIm2col, phantora_function_unsupported},
     {"cuTensorMapEncodeIm2colWide", (void*)&cuTensorMapEncodeIm2colWide, phantora_function_unsupported},
-    {"cuTensorMapEncodeTiled", (void*)&cuTensorMapEncodeTiled, phantora_function_unsupported},
+    {"cuTensorMapEncodeTiled", (void*)&cuTensorMapEncodeTiled, phantora_function_emulated},
     {"cuTensorMapReplaceAddress", (void*)&cuTensorMapReplaceAddress, phantora_function_unsupported},
     {"cuTexObjectCreate", (void*)&cuTexObjectCreate, phantora_function_unsupported},
     {"cuTexObjectDestroy", (void*)&cuTexObjectDestroy, phantora_function_unsupported},

@@ -13,6 +13,10 @@ int count();
 int current();                 // of the calling thread; 0 at first
 bool set_current(int device);  // false if there is no such device
 
+// Whether this process has used the device, so that it has a context there.
+bool is_in_use(int device);
+void note_use(int device);
+
 // cudaDeviceAttr and CUdevice_attribute share their numbers. Nothing for a number that CUDA 13 does not define.
 std::optional<int> attribute(int number);
 

@@ -26,6 +26,10 @@ struct Shape {
   size_t shared_bytes;
 };
 
+// A kernel that lives as long as the process. Its address is its handle (cudaKernel_t, CUfunction, CUkernel).
+Kernel* make(const char* name);
+Kernel* find(const void* handle);  // null if it is none of ours
+
 enum class Result { launched, bad_stream, bad_configuration };
 
 // Issues it: a node of the open op, or of its own name.

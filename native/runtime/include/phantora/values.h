@@ -42,6 +42,7 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 };
 bool idle(StreamId stream);
+bool idle();  // on every stream
 // A pending task: `complete` is called (any thread) when its bytes have come; then `apply` runs in stream order.
 struct Exchange {
   virtual ~Exchange() = default;

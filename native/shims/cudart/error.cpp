@@ -1,0 +1,71 @@
+#include "cudart/error.h"
+
+#include <utility>
+
+namespace phantora::cudart {
+
+namespace {
+
+thread_local Status last_error = Status::success;
+
+struct Description {
+  Status status;
+  const char* name;
+  const char* text;
+};
+
+// What this library returns, and what programs print.
+constexpr Description descriptions[] = {
+    {Status::success, "cudaSuccess", "no error"},
+    {Status::invalid_value, "cudaErrorInvalidValue", "invalid argument"},
+    {Status::memory_allocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {Status::invalid_configuration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+    {Status::invalid_symbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
+    {Status::invalid_memcpy_direction, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
+    {Status::invalid_device_function, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {Status::invalid_device, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {Status::unsupported_limit, "cudaErrorUnsupportedLimit", "limit is not supported on this architecture"},
+    {Status::invalid_resource_handle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {Status::symbol_not_found, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {Status::not_ready, "cudaErrorNotReady", "device not ready"},
+    {Status::peer_access_already_enabled, "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
+    {Status::peer_access_not_enabled, "cudaErrorPeerAccessNotEnabled", "peer access has not been enabled"},
+    {Status::host_memory_already_registered, "cudaErrorHostMemoryAlreadyRegistered",
+     "part or all of the requested memory range is already mapped"},
+    {Status::host_memory_not_registered, "cudaErrorHostMemoryNotRegistered",
+     "pointer does not correspond to a registered memory region"},
+    {Status::not_supported, "cudaErrorNotSupported", "operation not supported"},
+};
+
+const Description* describe(Status status) {
+  for (const Description& description : descriptions) {
+    if (description.status == status) return &description;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status done(Status status) {
+  if (status != Status::success) last_error = status;
+  return status;
+}
+
+extern "C" {
+
+Status cudaGetLastError() { return std::exchange(last_error, Status::success); }
+Status cudaPeekAtLastError() { return last_error; }
+
+const char* cudaGetErrorName(Status status) {
+  const Description* description = describe(status);
+  return description ? description->name : "unrecognized error code";
+}
+
+const char* cudaGetErrorString(Status status) {
+  const Description* description = describe(status);
+  return description ? description->text : "unrecognized error code";
+}
+
+}  // extern "C"
+
+}  // namespace phantora::cudart

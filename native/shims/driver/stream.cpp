@@ -1,0 +1,142 @@
+#include "phantora/streams.h"
+
+#include <algorithm>
+
+#include "driver/types.h"
+#include "phantora/device.h"
+#include "phantora/events.h"
+#include "phantora/host_function.h"
+
+namespace phantora::driver {
+
+namespace {
+
+constexpr int greatest_priority = -5;
+constexpr int not_capturing = 0;
+
+template <typename Use>
+Status with_stream(Stream stream, Use use) {
+  std::optional<streams::Info> info = streams::find(stream);
+  if (!info) return Status::invalid_handle;
+  use(*info);
+  return Status::success;
+}
+
+}  // namespace
+
+extern "C" {
+
+Status cuStreamCreateWithPriority(Stream* stream, unsigned flags, int priority) {
+  if (!stream || flags > stream_non_blocking) return Status::invalid_value;
+  int allowed = std::clamp(priority, greatest_priority, 0);
+  *stream = streams::create(device::current(), flags == stream_non_blocking, allowed);
+  return Status::success;
+}
+
+Status cuStreamCreate(Stream* stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
+
+Status cuStreamDestroy_v2(Stream stream) { return streams::destroy(stream) ? Status::success : Status::invalid_handle; }
+
+Status cuStreamSynchronize(Stream stream) {
+  std::optional<StreamId> id = streams::enter(stream);
+  if (!id) return Status::invalid_handle;
+  streams::synchronize(*id);
+  return Status::success;
+}
+
+Status cuStreamQuery(Stream stream) {
+  std::optional<StreamId> id = streams::enter(stream);
+  if (!id) return Status::invalid_handle;
+  recorder::charge_call();
+  return recorder::query_stream(*id) ? Status::success : Status::not_ready;
+}
+
+Status cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+  std::optional<StreamId> id = streams::enter(stream);
+  std::optional<events::Info> info = events::find(event);
+  if (!id || !info) return Status::invalid_handle;
+  recorder::charge_call();
+  events::wait(*id, info->recording);
+  return Status::success;
+}
+
+Status cuStreamGetPriority(Stream stream, int* priority) {
+  return with_stream(stream, [&](const streams::Info& info) { *priority = info.priority; });
+}
+
+Status cuStreamGetFlags(Stream stream, unsigned* flags) {
+  return with_stream(stream, [&](const streams::Info& info) { *flags = info.non_blocking ? stream_non_blocking : 0; });
+}
+
+Status cuStreamGetId(Stream stream, unsigned long long* id) {
+  return with_stream(stream, [&](const streams::Info& info) { *id = info.id; });
+}
+
+Status cuStreamGetDevice(Stream stream, Device* device) {
+  return with_stream(stream, [&](const streams::Info& info) { *device = info.device; });
+}
+
+Status cuStreamIsCapturing(Stream stream, int* status) {
+  return with_stream(stream, [&](const streams::Info&) { *status = not_capturing; });
+}
+
+Status cuLaunchHostFunc(Stream stream, void (*function)(void*), void* data) {
+  std::optional<StreamId> id = streams::enter(stream);
+  if (!id) return Status::invalid_handle;
+  launch_host_function(*id, [=] { function(data); });
+  return Status::success;
+}
+
+Status cuStreamAddCallback(Stream stream, void (*callback)(Stream, Status, void*), void* data, unsigned) {
+  std::optional<StreamId> id = streams::enter(stream);
+  if (!id) return Status::invalid_handle;
+  launch_host_function(*id, [=] { callback(stream, Status::success, data); });
+  return Status::success;
+}
+
+Status cuEventCreate(Event* event, unsigned flags) {
+  if (!event) return Status::invalid_value;
+  if (flags & event_interprocess) return Status::not_supported;
+  *event = events::create(device::current(), !(flags & event_disable_timing));
+  return Status::success;
+}
+
+Status cuEventDestroy_v2(Event event) { return events::destroy(event) ? Status::success : Status::invalid_handle; }
+
+Status cuEventRecord(Event event, Stream stream) {
+  std::optional<StreamId> id = streams::enter(stream);
+  if (!id) return Status::invalid_handle;
+  recorder::charge_call();
+  return events::record(event, *id) ? Status::success : Status::invalid_handle;
+}
+
+Status cuEventRecordWithFlags(Event event, Stream stream, unsigned) { return cuEventRecord(event, stream); }
+
+Status cuEventQuery(Event event) {
+  std::optional<events::Info> info = events::find(event);
+  if (!info) return Status::invalid_handle;
+  recorder::charge_call();
+  return events::is_complete(info->recording) ? Status::success : Status::not_ready;
+}
+
+Status cuEventSynchronize(Event event) {
+  std::optional<events::Info> info = events::find(event);
+  if (!info) return Status::invalid_handle;
+  events::synchronize(info->recording);
+  return Status::success;
+}
+
+Status cuEventElapsedTime_v2(float* milliseconds, Event start, Event end) {
+  std::optional<events::Info> from = events::find(start), to = events::find(end);
+  if (!milliseconds) return Status::invalid_value;
+  bool usable = from && to && from->timing && to->timing && from->recording != 0 && to->recording != 0;
+  if (!usable) return Status::invalid_handle;
+  if (!events::is_complete(from->recording) || !events::is_complete(to->recording)) return Status::not_ready;
+  int64_t elapsed_ns = recorder::event_time(to->recording) - recorder::event_time(from->recording);
+  *milliseconds = static_cast<float>(static_cast<double>(elapsed_ns) * 1e-6);
+  return Status::success;
+}
+
+}  // extern "C"
+
+}  // namespace phantora::driver
