@@ -1,0 +1,127 @@
+#include "computation.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Functions.h>
+
+#include "benign.h"
+#include "host_alias.h"
+#include "undisturbed.h"
+
+namespace phantora::aten {
+
+using Place = TensorRecord::Place;
+using Kind = ArgumentRecord::Kind;
+using values::State;
+
+bool call_on_cpu(const Operator& op, torch::jit::Stack& stack) {
+  try {
+    if (op.replacement) {
+      op.replacement(stack);
+    } else {
+      op.cpu_kernel.callBoxed(op.handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+    }
+    return true;
+  } catch (const std::exception&) {
+    return false;  // no CPU implementation for this dtype, say: counted, and its outputs become unknown
+  }
+}
+
+torch::jit::Stack Computation::arguments() const {
+  torch::jit::Stack stack;
+  stack.reserve(op_.arguments.size());
+  size_t next_tensor = 0, next_value = 0, next_host = 0;
+  auto next = [&]() -> at::Tensor {
+    const TensorRecord& t = capture_.tensors[next_tensor++];
+    if (t.place == Place::absent) return {};
+    return t.place == Place::host ? capture_.host_tensors[next_host++] : host_alias(capture_, t);
+  };
+  for (size_t i = 0; i < op_.arguments.size(); ++i) {
+    const ArgumentRecord& argument = capture_.arguments[i];
+    if (argument.kind == Kind::tensor) {
+      stack.emplace_back(next());
+    } else if (argument.kind == Kind::list) {
+      c10::List<at::Tensor> list;
+      for (uint32_t n = 0; n < argument.count; ++n) list.push_back(next());
+      stack.emplace_back(std::move(list));
+    } else if (argument.kind == Kind::optional_list) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (uint32_t n = 0; n < argument.count; ++n) {
+        at::Tensor tensor = next();
+        list.push_back(tensor.defined() ? std::make_optional(std::move(tensor)) : std::nullopt);
+      }
+      stack.emplace_back(std::move(list));
+    } else if (op_.arguments[i].generator && seed_) {
+      stack.emplace_back(at::make_generator<at::CPUGeneratorImpl>(*seed_));
+      ++next_value;
+    } else {
+      const c10::IValue& value = capture_.values[next_value++];
+      stack.emplace_back(value.isDevice() ? c10::IValue(c10::Device(at::kCPU)) : value);
+    }
+  }
+  return stack;
+}
+
+bool Computation::read_inputs() {
+  bool unknown = false;
+  for (const TensorRecord& t : capture_.tensors) {
+    if (t.place != Place::device || t.numel == 0 || t.out) continue;
+    unknown = make_readable(capture_, t) || unknown;
+  }
+  return unknown;
+}
+
+void Computation::run() {
+  Undisturbed undisturbed;
+  if (!op_.impossible_calls.empty() && op_.impossible_calls.contains(capture_.hash())) return invalidate();
+  bool tainted = read_inputs();
+  torch::jit::Stack stack = arguments();
+  if (!call_on_cpu(op_, stack)) {
+    op_.impossible_calls.insert(capture_.hash());
+    ++op_.tally.impossible;
+    return invalidate();
+  }
+  ++op_.tally.computed;
+  mark_written(tainted ? State::tainted : State::known);
+  store(stack, tainted);
+  if (tainted) soften_outputs(op_, capture_);
+}
+
+// Copies what the CPU returned into the memory that the CUDA kernel returned. Outputs that only the CUDA kernel gives
+// another shape (workspaces, reserves) stay unknown.
+void Computation::store(const torch::jit::Stack& stack, bool tainted) {
+  size_t next_fresh = 0;
+  auto store_one = [&](const at::Tensor& result) {
+    if (next_fresh == capture_.fresh.size()) return;
+    const TensorRecord& t = capture_.fresh[next_fresh++];
+    if (t.place != Place::device) return;
+    bool fits = result.defined() && result.sizes() == capture_.sizes(t);
+    if (fits) host_alias(capture_, t).copy_(result);
+    mark(capture_, t, !fits ? State::unknown : tainted ? State::tainted : State::known);
+  };
+  for (size_t i = 0; i < op_.returns.size() && i < stack.size(); ++i) {
+    if (op_.returns[i].argument >= 0) continue;
+    if (stack[i].isTensor()) {
+      store_one(stack[i].toTensor());
+    } else if (stack[i].isTensorList()) {
+      for (const at::Tensor& tensor : stack[i].toTensorList()) store_one(tensor);
+    }
+  }
+}
+
+void Computation::mark_written(State state) {
+  for (const TensorRecord& t : capture_.tensors) {
+    if (t.write && t.place == Place::device) mark(capture_, t, state);
+  }
+}
+
+void Computation::invalidate() {
+  mark_written(State::unknown);
+  for (const TensorRecord& t : capture_.fresh) {
+    if (t.place == Place::device) mark(capture_, t, State::unknown);
+  }
+  if (op_.benign == Benign::zeros) return;
+  Undisturbed undisturbed;
+  store_benign_outputs(op_, capture_);
+}
+
+}  // namespace phantora::aten

@@ -1,0 +1,57 @@
+#include "operator_policy.h"
+
+#include <algorithm>
+#include <array>
+
+namespace phantora::aten {
+namespace {
+
+template <size_t n>
+bool is_in(std::string_view name, const std::array<std::string_view, n>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string_view without_overload(std::string_view name) { return name.substr(0, name.find('.')); }
+
+}  // namespace
+
+Policy policy_of(std::string_view name) {
+  static constexpr std::array<std::string_view, 2> allocating = {"aten::empty.memory_format", "aten::empty_strided"};
+  static constexpr std::array<std::string_view, 9> transparent = {
+      "aten::_local_scalar_dense", "aten::equal",  "aten::resize_",       "aten::resize_as_", "aten::set_",
+      "aten::record_stream",       "aten::is_set_to", "aten::_assert_async", "aten::_fused_sdp_choice",
+  };
+  static constexpr std::array<std::string_view, 5> readback = {
+      "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::unique_dim_consecutive",
+  };
+  if (is_in(name, allocating)) return Policy::allocate;
+  if (is_in(name, readback)) return Policy::readback;
+  if (name == "aten::copy_") return Policy::copy;
+  if (is_in(without_overload(name), transparent) || !name.starts_with("aten::")) return Policy::transparent;
+  return Policy::compute;
+}
+
+Benign benign_of(std::string_view name) {
+  std::string_view base = without_overload(name);
+  if (base == "aten::all") return Benign::all_true;
+  if (base == "aten::any") return Benign::all_false;
+  if (base == "aten::topk") return Benign::balanced;
+  if (base == "aten::sort") return Benign::permutation;
+  return Benign::zeros;
+}
+
+bool writes_running_statistics(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> names = {
+      "aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::batch_norm_gather_stats",
+      "aten::batch_norm_gather_stats_with_counts", "aten::batch_norm_update_stats",
+  };
+  return is_in(without_overload(name), names);
+}
+
+// The collectives' values travel with NCCL.
+bool is_ours_to_override(std::string_view name_space) {
+  static constexpr std::array<std::string_view, 4> others = {"c10d", "_c10d_functional", "symm_mem", "inductor_prims"};
+  return !is_in(name_space, others);
+}
+
+}  // namespace phantora::aten

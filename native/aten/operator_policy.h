@@ -1,0 +1,37 @@
+// What is particular about single operators, by name. Everything that is not named here follows its schema.
+#pragma once
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace phantora::aten {
+
+// Where the values of an operator come from.
+enum class Policy : uint8_t {
+  compute,      // the CPU, if its tensors are small; else what it writes becomes unknown
+  copy,         // as compute, but up to the limit of copies: copy_, of which memcpy does a part
+  allocate,     // nowhere: it returns fresh memory
+  transparent,  // what it launches itself: it reads back, or moves storage
+  readback,     // the CPU, before the sizes of its outputs are known (readback.h)
+};
+
+// What a script sees of an operator whose inputs are not known, where zeros would lead it astray.
+enum class Benign : uint8_t {
+  zeros,
+  all_true,      // all(): the check passes
+  all_false,     // any(): nothing is found
+  balanced,      // topk: indices go round the candidates, so that experts are loaded evenly
+  permutation,   // sort: indices are 0, 1, 2, …
+};
+
+// Computes on CPU tensors what has no CPU kernel: arguments on the stack are replaced by returns.
+using Replacement = void (*)(torch::jit::Stack&);
+
+Policy policy_of(std::string_view name);
+Benign benign_of(std::string_view name);
+Replacement replacement_of(std::string_view name);
+bool writes_running_statistics(std::string_view name);  // without saying so in its schema
+bool is_ours_to_override(std::string_view name_space);
+
+}  // namespace phantora::aten

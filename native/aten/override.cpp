@@ -1,0 +1,140 @@
+#include "override.h"
+
+#include <ATen/Context.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "computation.h"
+#include "current_stream.h"
+#include "op_scope.h"
+#include "phantora/config.h"
+#include "phantora/values.h"
+#include "readback.h"
+#include "undisturbed.h"
+
+namespace phantora::aten {
+namespace {
+
+// An operator that is computed as a whole is open on this thread: those within it have no values of their own.
+thread_local int holding = 0;
+
+class WholeOperator {
+ public:
+  WholeOperator() { ++holding; }
+  ~WholeOperator() { --holding; }
+
+ private:
+  values::Hold hold_;
+};
+
+int64_t limit_of(const Operator& op, const Capture& capture) {
+  bool large = op.policy == Policy::copy || capture.integral();
+  return static_cast<int64_t>(large ? config().value_copy_limit_bytes : config().value_limit_bytes);
+}
+
+bool is_computable(const Operator& op, const Capture& capture) {
+  return op.computable() && capture.strided() && capture.bytes() <= limit_of(op, capture);
+}
+
+uint64_t mixed(uint64_t seed, uint64_t offset) {
+  uint64_t z = seed + offset * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+// Where the CUDA generator stands before the op advances it: the same place, the same numbers.
+std::optional<uint64_t> seed_for(const Operator& op, const torch::jit::Stack& stack) {
+  if (!op.seeded) return std::nullopt;
+  const c10::IValue* first = stack.data() + stack.size() - op.arguments.size();
+  for (size_t i = 0; i < op.arguments.size(); ++i) {
+    if (!op.arguments[i].generator || !first[i].isGenerator()) continue;
+    at::Generator generator = first[i].toGenerator();
+    if (generator.device().is_cuda()) return mixed(generator.current_seed(), generator.get_offset());
+  }
+  at::Generator generator = at::globalContext().defaultGenerator(c10::Device(at::kCUDA, -1));
+  return mixed(generator.current_seed(), generator.get_offset());
+}
+
+template <typename Work>
+void guarded(const Operator& op, Work&& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fail(op.name + " could not be given its values: " + error.what(), "this is an error in phantora; please report it");
+  }
+}
+
+// At once if nothing stands before it on its stream, later otherwise.
+void finish(const Operator& op, Capture&& capture, StreamId stream, std::optional<uint64_t> seed, bool compute) {
+  values::Lock lock;
+  Computation computation(op, std::move(capture), seed);
+  auto run = [compute](Computation& c) { compute ? c.run() : c.invalidate(); };
+  if (values::idle(stream)) return guarded(op, [&] { run(computation); });
+  computation.capture().detach_from_caller();
+  values::submit(stream, [later = std::make_shared<Computation>(std::move(computation)), &op, run] {
+    guarded(op, [&] { run(*later); });
+  });
+}
+
+void count_skipped(const Operator& op, const Capture& capture) {
+  if (op.policy == Policy::transparent) return;
+  if (!op.computable() && capture.bytes() <= limit_of(op, capture)) {
+    ++op.tally.impossible;
+    return;
+  }
+  ++op.tally.skipped;
+  uint64_t bytes = static_cast<uint64_t>(capture.bytes());
+  if (bytes > op.tally.largest_bytes) op.tally.largest_bytes = bytes;
+}
+
+bool has_outputs(const Capture& capture) {
+  return !capture.fresh.empty() ||
+         std::any_of(capture.tensors.begin(), capture.tensors.end(), [](const TensorRecord& t) { return t.write; });
+}
+
+// Fresh memory may hold what was there before: it is unknown until something writes it. No stream has work on it yet, but
+// its former owner's may still be queued.
+void forget_allocation(const c10::IValue& returned) {
+  const at::Tensor& tensor = returned.toTensor();
+  const c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  auto* data = static_cast<const char*>(storage->data_ptr().get());
+  size_t bytes = storage->nbytes();
+  if (bytes == 0) return;
+  values::Lock lock;
+  if (values::idle()) return values::mark_unknown(data, bytes);
+  values::submit(current_stream(), [data, bytes] { values::mark_unknown(data, bytes); });
+}
+
+}  // namespace
+
+void Override::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (!recorder::active() || recorder::is_observer()) return call_original(handle, keys, stack);
+  if (op_.policy == Policy::allocate) {
+    call_original(handle, keys, stack);
+    return forget_allocation(stack->back());
+  }
+  Capture capture(op_, *stack);
+  Scope scope(op_, capture);
+  if (op_.policy == Policy::readback) return read_back(op_, capture, *stack);
+
+  std::optional<uint64_t> seed = seed_for(op_, *stack);
+  bool whole = op_.mutates && op_.policy == Policy::compute && is_computable(op_, capture);
+  if (whole) {
+    WholeOperator guard;
+    call_original(handle, keys, stack);
+  } else {
+    call_original(handle, keys, stack);
+  }
+  if (holding > 0 || (whole ? scope.launched() == 0 : !scope.has_effect())) return;
+
+  capture.add_returns(op_, *stack);
+  if (!has_outputs(capture)) return;
+  bool compute = is_computable(op_, capture);
+  if (!compute) count_skipped(op_, capture);
+  finish(op_, std::move(capture), scope.stream, seed, compute);
+}
+
+}  // namespace phantora::aten

@@ -1,0 +1,114 @@
+#include "readback.h"
+
+#include <ATen/Functions.h>
+
+#include "computation.h"
+#include "current_stream.h"
+#include "host_alias.h"
+#include "phantora/config.h"
+#include "phantora/launch.h"
+#include "phantora/values.h"
+#include "undisturbed.h"
+
+namespace phantora::aten {
+namespace {
+
+bool is_small(const Capture& capture) {
+  uint64_t limit = capture.integral() ? config().value_copy_limit_bytes : config().value_limit_bytes;
+  return capture.strided() && capture.bytes() <= static_cast<int64_t>(limit);
+}
+
+// Runs the CPU kernel on `input` in place of the first argument, which it takes from the stack.
+std::vector<at::Tensor> compute(const Operator& op, const torch::jit::Stack& stack, const at::Tensor& input) {
+  torch::jit::Stack arguments(stack.end() - static_cast<std::ptrdiff_t>(op.arguments.size()), stack.end());
+  arguments[0] = input;
+  Undisturbed undisturbed;
+  op.cpu_kernel.callBoxed(op.handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &arguments);
+  std::vector<at::Tensor> results;
+  for (c10::IValue& value : arguments) results.push_back(std::move(value).toTensor());
+  return results;
+}
+
+const c10::IValue* argument(const Operator& op, const torch::jit::Stack& stack, const char* name) {
+  const c10::IValue* first = stack.data() + stack.size() - op.arguments.size();
+  const auto& schema = op.handle.schema().arguments();
+  for (size_t i = 0; i < schema.size(); ++i) {
+    if (schema[i].name() == name) return &first[i];
+  }
+  return nullptr;
+}
+
+bool is_set(const Operator& op, const torch::jit::Stack& stack, const char* flag) {
+  const c10::IValue* value = argument(op, stack, flag);
+  return value && value->toBool();
+}
+
+// The outputs for an input of zeros. Those on the meta device stand for outputs of that size with unknown values.
+std::vector<at::Tensor> outputs_for_zeros(const Operator& op, const torch::jit::Stack& stack, const at::Tensor& input) {
+  auto longs = at::TensorOptions().dtype(at::kLong);
+  if (op.name == "aten::nonzero") return {at::empty({0, input.dim()}, longs)};
+  const c10::IValue* dim = argument(op, stack, "dim");
+  std::vector<int64_t> distinct{1}, inverse = input.sizes().vec();
+  int64_t count = input.numel();
+  if (dim && dim->isInt()) {
+    int64_t along = dim->toInt() < 0 ? dim->toInt() + input.dim() : dim->toInt();
+    distinct = inverse;
+    count = distinct[along];
+    distinct[along] = 1;
+    inverse = {count};
+  }
+  return {
+      at::zeros(distinct, at::TensorOptions().dtype(input.scalar_type())),
+      is_set(op, stack, "return_inverse") ? at::empty(inverse, longs.device(at::kMeta)) : at::empty({0}, longs),
+      is_set(op, stack, "return_counts") ? at::full({1}, count, longs) : at::empty({0}, longs),
+  };
+}
+
+// The same on the device, laid out as the CUDA kernel does.
+at::Tensor allocate(const Operator& op, const at::Tensor& result, c10::Device device) {
+  auto options = result.options().device(device);
+  if (op.name == "aten::nonzero") return at::empty({result.size(1), result.size(0)}, options).t();
+  return at::empty(result.sizes(), options);
+}
+
+void fill(const at::Tensor& output, const at::Tensor& result, bool known) {
+  auto* data = static_cast<char*>(output.unsafeGetTensorImpl()->unsafe_storage().data_ptr().get());
+  if (result.is_meta() || result.nbytes() > config().value_copy_limit_bytes) {
+    return values::mark_unknown(data, result.nbytes());
+  }
+  at::Tensor dense = output.is_contiguous() ? result.contiguous() : result.t().contiguous();
+  std::memcpy(data, dense.const_data_ptr(), dense.nbytes());
+  known ? values::mark_known(data, dense.nbytes()) : values::mark_tainted(data, dense.nbytes());
+}
+
+}  // namespace
+
+void read_back(const Operator& op, Capture& capture, torch::jit::Stack& stack) {
+  at::Tensor input = stack[stack.size() - op.arguments.size()].toTensor();
+  StreamId stream = current_stream();
+  Launch node;
+  node.kernel = op.name;
+  launch(stream, node);
+  values::drain_stream(stream);
+  recorder::sync_stream(stream);
+
+  const TensorRecord& record = capture.tensors[0];
+  bool known = false;
+  std::vector<at::Tensor> results;
+  if (is_small(capture)) {
+    values::Lock lock;
+    known = !make_readable(capture, record);
+    results = compute(op, stack, host_alias(capture, record));
+  } else {
+    results = outputs_for_zeros(op, stack, input);
+  }
+  if (!known) values::count_unknown_read(op.name.c_str(), static_cast<size_t>(record.bytes()));
+  stack.resize(stack.size() - op.arguments.size());
+  for (const at::Tensor& result : results) {
+    at::Tensor output = allocate(op, result, input.device());
+    if (result.numel() > 0) fill(output, result, known);
+    stack.emplace_back(std::move(output));
+  }
+}
+
+}  // namespace phantora::aten
