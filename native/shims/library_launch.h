@@ -16,8 +16,8 @@ struct Written {
   size_t bytes = 0;
 };
 
-// Makes the node on `stream`. Inside an op the ATen hook looks after the outputs; a call that no op owns (an extension's,
-// a native program's) leaves what it writes unknown, since nothing computes it.
+// Makes the node on `stream`. Inside an op the ATen hook looks after the outputs; a call that no op owns (an
+// extension's, a native program's) leaves what it writes unknown, since nothing computes it.
 inline StreamId launch_on(streams::Handle stream, const char* function, const Launch& launch,
                           std::initializer_list<Written> written = {}) {
   const StreamId id = streams::enter_or_fail(stream, function);
@@ -30,8 +30,8 @@ inline StreamId launch_on(streams::Handle stream, const char* function, const La
   return id;
 }
 
-// As above for outputs behind an array of pointers in device memory (batched calls): followed where the array's own bytes
-// are known, in stream order.
+// As above for outputs behind an array of pointers in device memory (batched calls): followed where the array's own
+// bytes are known, in stream order.
 inline void overwrite_through(StreamId stream, void* const* pointers, int64_t count, size_t bytes) {
   if (current_op() != nullptr || pointers == nullptr || count <= 0) return;
   values::submit(stream, [=] {
@@ -40,8 +40,8 @@ inline void overwrite_through(StreamId stream, void* const* pointers, int64_t co
   });
 }
 
-// A result in host memory of a computation that the emulated device only times: waits for it as the library does, stores
-// benign zeros and counts the read of a value that nothing computed.
+// A result in host memory of a computation that the emulated device only times: waits for it as the library does,
+// stores benign zeros and counts the read of a value that nothing computed.
 inline void give_unknown_result(StreamId stream, const char* function, void* result, size_t bytes) {
   recorder::sync_stream(stream);
   values::drain_stream(stream);

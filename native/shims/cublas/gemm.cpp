@@ -4,11 +4,11 @@
 using phantora::StreamId;
 using phantora::cublas::Handle;
 using phantora::cublas::launch_product;
-using phantora::cublas::Matrix;
-using phantora::cublas::Operation;
-using phantora::cublas::Product;
 using phantora::cublas::Status;
 using phantora::shim::DataType;
+using phantora::shim::Matrix;
+using phantora::shim::Operation;
+using phantora::shim::Product;
 
 namespace {
 
@@ -21,23 +21,24 @@ bool uses_tf32(const Handle& handle, DataType type_a, int compute) {
 }
 constexpr int by_type = -1;  // functions without a compute type
 
-Status gemm(const Handle* handle, const char* function, const Product& product, int compute, void* d, int64_t ldd,
+Status gemm(const Handle* handle, const char* function, Product product, int compute, void* d, int64_t ldd,
             int64_t stride = 0) {
   if (handle == nullptr) return Status::not_initialized;
   if (product.m < 0 || product.n < 0 || product.k < 0 || product.batch < 0) return Status::invalid_value;
   if (product.m == 0 || product.n == 0 || product.batch == 0) return Status::success;
   const Matrix out{d, product.m, product.n, ldd, product.batch, stride};
-  launch_product(*handle, function, product, uses_tf32(*handle, product.type_a, compute), {out.written(product.type_d)});
+  if (uses_tf32(*handle, product.type_a, compute)) product.kind = Product::Kind::tf32;
+  launch_product(*handle, function, product, {out.written(product.type_d)});
   return Status::success;
 }
 
-Status gemm_through(const Handle* handle, const char* function, const Product& product, int compute, void* const* d,
+Status gemm_through(const Handle* handle, const char* function, Product product, int compute, void* const* d,
                     int64_t ldd) {
   if (handle == nullptr) return Status::not_initialized;
   if (product.m < 0 || product.n < 0 || product.k < 0 || product.batch < 0) return Status::invalid_value;
   if (product.m == 0 || product.n == 0 || product.batch == 0) return Status::success;
-  const bool tf32 = uses_tf32(*handle, product.type_a, compute);
-  const StreamId stream = launch_product(*handle, function, product, tf32, {});
+  if (uses_tf32(*handle, product.type_a, compute)) product.kind = Product::Kind::tf32;
+  const StreamId stream = launch_product(*handle, function, product, {});
   const Matrix each{nullptr, product.m, product.n, ldd};
   phantora::shim::overwrite_through(stream, d, product.batch, each.written(product.type_d).bytes);
   return Status::success;
@@ -47,21 +48,22 @@ Status gemm_through(const Handle* handle, const char* function, const Product& p
 
 extern "C" {
 
-#define TYPED_GEMMS(letter, type, suffix)                                                                               \
-  Status cublas##letter##gemm##suffix(Handle* handle, Operation ta, Operation tb, int m, int n, int k, const void*,     \
-                                      const void*, int, const void*, int, const void*, void* c, int ldc) {              \
-    return gemm(handle, "cublas" #letter "gemm" #suffix, {m, n, k, 1, ta, tb, type, type}, by_type, c, ldc);            \
-  }                                                                                                                     \
-  Status cublas##letter##gemmBatched(Handle* handle, Operation ta, Operation tb, int m, int n, int k, const void*,      \
-                                     const void* const*, int, const void* const*, int, const void*, void* const* c,     \
-                                     int ldc, int batch) {                                                              \
-    return gemm_through(handle, "cublas" #letter "gemmBatched", {m, n, k, batch, ta, tb, type, type}, by_type, c, ldc); \
-  }                                                                                                                     \
-  Status cublas##letter##gemmStridedBatched(Handle* handle, Operation ta, Operation tb, int m, int n, int k,            \
-                                            const void*, const void*, int, long long, const void*, int, long long,      \
-                                            const void*, void* c, int ldc, long long stride, int batch) {               \
-    return gemm(handle, "cublas" #letter "gemmStridedBatched", {m, n, k, batch, ta, tb, type, type}, by_type, c, ldc,   \
-                stride);                                                                                                \
+#define TYPED_GEMMS(letter, type, suffix)                                                                             \
+  Status cublas##letter##gemm##suffix(Handle* handle, Operation ta, Operation tb, int m, int n, int k, const void*,   \
+                                      const void*, int, const void*, int, const void*, void* c, int ldc) {            \
+    return gemm(handle, "cublas" #letter "gemm" #suffix, {m, n, k, 1, ta, tb, type, type}, by_type, c, ldc);          \
+  }                                                                                                                   \
+  Status cublas##letter##gemmBatched(Handle* handle, Operation ta, Operation tb, int m, int n, int k, const void*,    \
+                                     const void* const*, int, const void* const*, int, const void*, void* const* c,   \
+                                     int ldc, int batch) {                                                            \
+    return gemm_through(handle, "cublas" #letter "gemmBatched", {m, n, k, batch, ta, tb, type, type}, by_type, c,     \
+                        ldc);                                                                                         \
+  }                                                                                                                   \
+  Status cublas##letter##gemmStridedBatched(Handle* handle, Operation ta, Operation tb, int m, int n, int k,          \
+                                            const void*, const void*, int, long long, const void*, int, long long,    \
+                                            const void*, void* c, int ldc, long long stride, int batch) {             \
+    return gemm(handle, "cublas" #letter "gemmStridedBatched", {m, n, k, batch, ta, tb, type, type}, by_type, c, ldc, \
+                stride);                                                                                              \
   }
 
 TYPED_GEMMS(S, DataType::r32f, _v2)

@@ -1,33 +1,5 @@
 #include "cublas/handle.h"
 
-#include <string>
-
-namespace phantora::cublas {
-
-StreamId launch_product(const Handle& handle, const char* function, const Product& product, bool tf32,
-                        std::initializer_list<shim::Written> written) {
-  const std::string kernel = tf32 ? std::string(function) + "/tf32" : function;
-  Launch launch;
-  launch.kernel = kernel;
-  launch.gemm[0] = product.m;
-  launch.gemm[1] = product.n;
-  launch.gemm[2] = product.k;
-  launch.gemm[3] = product.batch;
-  launch.gemm_types[0] = shim::type_info(product.type_a).name;
-  launch.gemm_types[1] = shim::type_info(product.type_d).name;
-  launch.gemm_trans[0] = product.transa != Operation::none;
-  launch.gemm_trans[1] = product.transb != Operation::none;
-  return shim::launch_on(handle.stream, function, launch, written);
-}
-
-StreamId launch_named(const Handle& handle, const char* function, std::initializer_list<shim::Written> written) {
-  Launch launch;
-  launch.kernel = function;
-  return shim::launch_on(handle.stream, function, launch, written);
-}
-
-}  // namespace phantora::cublas
-
 using phantora::cublas::Handle;
 using phantora::cublas::PointerMode;
 using phantora::cublas::Status;
@@ -48,7 +20,7 @@ Status store(const Handle* handle, T* out, T value) {
 }
 
 template <typename T>
-Status assign(Handle* handle, T Handle::*field, T value) {
+Status assign(Handle* handle, T Handle::* field, T value) {
   if (handle == nullptr) return Status::not_initialized;
   handle->*field = value;
   return Status::success;
@@ -88,9 +60,7 @@ Status cublasSetWorkspace_v2(Handle* handle, void* workspace, size_t bytes) {
   return Status::success;
 }
 
-Status cublasSetPointerMode_v2(Handle* handle, PointerMode mode) {
-  return assign(handle, &Handle::pointer_mode, mode);
-}
+Status cublasSetPointerMode_v2(Handle* handle, PointerMode mode) { return assign(handle, &Handle::pointer_mode, mode); }
 Status cublasGetPointerMode_v2(Handle* handle, PointerMode* mode) {
   return handle == nullptr ? Status::not_initialized : store(handle, mode, handle->pointer_mode);
 }
@@ -125,16 +95,26 @@ Status cublasGetProperty(int property, int* value) {
 
 const char* cublasGetStatusName(Status status) {
   switch (status) {
-    case Status::success: return "CUBLAS_STATUS_SUCCESS";
-    case Status::not_initialized: return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case Status::alloc_failed: return "CUBLAS_STATUS_ALLOC_FAILED";
-    case Status::invalid_value: return "CUBLAS_STATUS_INVALID_VALUE";
-    case Status::arch_mismatch: return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case Status::mapping_error: return "CUBLAS_STATUS_MAPPING_ERROR";
-    case Status::execution_failed: return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case Status::internal_error: return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case Status::not_supported: return "CUBLAS_STATUS_NOT_SUPPORTED";
-    case Status::license_error: return "CUBLAS_STATUS_LICENSE_ERROR";
+    case Status::success:
+      return "CUBLAS_STATUS_SUCCESS";
+    case Status::not_initialized:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case Status::alloc_failed:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    case Status::invalid_value:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case Status::arch_mismatch:
+      return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case Status::mapping_error:
+      return "CUBLAS_STATUS_MAPPING_ERROR";
+    case Status::execution_failed:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case Status::internal_error:
+      return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case Status::not_supported:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case Status::license_error:
+      return "CUBLAS_STATUS_LICENSE_ERROR";
   }
   return "CUBLAS_STATUS_UNKNOWN";
 }

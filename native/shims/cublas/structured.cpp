@@ -8,12 +8,12 @@
 using phantora::StreamId;
 using phantora::cublas::Handle;
 using phantora::cublas::launch_product;
-using phantora::cublas::Matrix;
-using phantora::cublas::Operation;
-using phantora::cublas::Product;
 using phantora::cublas::Side;
 using phantora::cublas::Status;
 using phantora::shim::DataType;
+using phantora::shim::Matrix;
+using phantora::shim::Operation;
+using phantora::shim::Product;
 
 namespace {
 
@@ -24,9 +24,9 @@ Status multiply(const Handle* handle, const char* function, int64_t m, int64_t n
   if (handle == nullptr) return Status::not_initialized;
   if (m < 0 || n < 0 || k < 0) return Status::invalid_value;
   if (m == 0 || n == 0) return Status::success;
-  const Product product{m, n, k, 1, Operation::none, Operation::none, type, type};
-  launch_product(*handle, function, product, handle->tf32() && type == DataType::r32f,
-                 {Matrix{c, m, n, ldc}.written(type)});
+  const auto kind = handle->tf32() && type == DataType::r32f ? Product::Kind::tf32 : Product::Kind::exact;
+  const Product product{m, n, k, 1, Operation::none, Operation::none, type, type, kind};
+  launch_product(*handle, function, product, {Matrix{c, m, n, ldc}.written(type)});
   return Status::success;
 }
 
@@ -37,7 +37,7 @@ Status solve_through(const Handle* handle, const char* function, Side side, int6
   if (m == 0 || n == 0 || batch == 0) return Status::success;
   const int64_t k = half(side == Side::left ? m : n);
   const Product product{m, n, k, batch, Operation::none, Operation::none, type, type};
-  const StreamId stream = launch_product(*handle, function, product, false, {});
+  const StreamId stream = launch_product(*handle, function, product, {});
   phantora::shim::overwrite_through(stream, b, batch, Matrix{nullptr, m, n, ldb}.written(type).bytes);
   return Status::success;
 }
@@ -46,10 +46,10 @@ Status solve_through(const Handle* handle, const char* function, Side side, int6
 
 extern "C" {
 
-#define SYMMETRIC(name, type)                                                                                           \
-  Status name(Handle* h, Side side, int, int m, int n, const void*, const void*, int, const void*, int, const void*,    \
-              void* c, int ldc) {                                                                                       \
-    return multiply(h, #name, m, n, side == Side::left ? m : n, type, c, ldc);                                          \
+#define SYMMETRIC(name, type)                                                                                        \
+  Status name(Handle* h, Side side, int, int m, int n, const void*, const void*, int, const void*, int, const void*, \
+              void* c, int ldc) {                                                                                    \
+    return multiply(h, #name, m, n, side == Side::left ? m : n, type, c, ldc);                                       \
   }
 SYMMETRIC(cublasSsymm_v2, DataType::r32f)
 SYMMETRIC(cublasDsymm_v2, DataType::r64f)
@@ -58,9 +58,9 @@ SYMMETRIC(cublasZsymm_v2, DataType::c64f)
 SYMMETRIC(cublasChemm_v2, DataType::c32f)
 SYMMETRIC(cublasZhemm_v2, DataType::c64f)
 
-#define RANK_K(name, type)                                                                                              \
-  Status name(Handle* h, int, Operation, int n, int k, const void*, const void*, int, const void*, void* c, int ldc) {  \
-    return multiply(h, #name, n, n, half(k), type, c, ldc);                                                             \
+#define RANK_K(name, type)                                                                                             \
+  Status name(Handle* h, int, Operation, int n, int k, const void*, const void*, int, const void*, void* c, int ldc) { \
+    return multiply(h, #name, n, n, half(k), type, c, ldc);                                                            \
   }
 RANK_K(cublasSsyrk_v2, DataType::r32f)
 RANK_K(cublasDsyrk_v2, DataType::r64f)
@@ -69,10 +69,10 @@ RANK_K(cublasZsyrk_v2, DataType::c64f)
 RANK_K(cublasCherk_v2, DataType::c32f)
 RANK_K(cublasZherk_v2, DataType::c64f)
 
-#define RANK_2K(name, type)                                                                                             \
-  Status name(Handle* h, int, Operation, int n, int k, const void*, const void*, int, const void*, int, const void*,    \
-              void* c, int ldc) {                                                                                       \
-    return multiply(h, #name, n, n, k, type, c, ldc);                                                                   \
+#define RANK_2K(name, type)                                                                                          \
+  Status name(Handle* h, int, Operation, int n, int k, const void*, const void*, int, const void*, int, const void*, \
+              void* c, int ldc) {                                                                                    \
+    return multiply(h, #name, n, n, k, type, c, ldc);                                                                \
   }
 RANK_2K(cublasSsyr2k_v2, DataType::r32f)
 RANK_2K(cublasDsyr2k_v2, DataType::r64f)
@@ -81,18 +81,18 @@ RANK_2K(cublasZsyr2k_v2, DataType::c64f)
 RANK_2K(cublasCher2k_v2, DataType::c32f)
 RANK_2K(cublasZher2k_v2, DataType::c64f)
 
-#define TRIANGULAR(L, type)                                                                                             \
-  Status cublas##L##trmm_v2(Handle* h, Side side, int, Operation, int, int m, int n, const void*, const void*, int,     \
-                            const void*, int, void* c, int ldc) {                                                       \
-    return multiply(h, "cublas" #L "trmm_v2", m, n, half(side == Side::left ? m : n), type, c, ldc);                    \
-  }                                                                                                                     \
-  Status cublas##L##trsm_v2(Handle* h, Side side, int, Operation, int, int m, int n, const void*, const void*, int,     \
-                            void* b, int ldb) {                                                                         \
-    return multiply(h, "cublas" #L "trsm_v2", m, n, half(side == Side::left ? m : n), type, b, ldb);                    \
-  }                                                                                                                     \
-  Status cublas##L##trsmBatched(Handle* h, Side side, int, Operation, int, int m, int n, const void*,                   \
-                                const void* const*, int, void* const* b, int ldb, int batch) {                          \
-    return solve_through(h, "cublas" #L "trsmBatched", side, m, n, type, b, ldb, batch);                                \
+#define TRIANGULAR(L, type)                                                                                         \
+  Status cublas##L##trmm_v2(Handle* h, Side side, int, Operation, int, int m, int n, const void*, const void*, int, \
+                            const void*, int, void* c, int ldc) {                                                   \
+    return multiply(h, "cublas" #L "trmm_v2", m, n, half(side == Side::left ? m : n), type, c, ldc);                \
+  }                                                                                                                 \
+  Status cublas##L##trsm_v2(Handle* h, Side side, int, Operation, int, int m, int n, const void*, const void*, int, \
+                            void* b, int ldb) {                                                                     \
+    return multiply(h, "cublas" #L "trsm_v2", m, n, half(side == Side::left ? m : n), type, b, ldb);                \
+  }                                                                                                                 \
+  Status cublas##L##trsmBatched(Handle* h, Side side, int, Operation, int, int m, int n, const void*,               \
+                                const void* const*, int, void* const* b, int ldb, int batch) {                      \
+    return solve_through(h, "cublas" #L "trsmBatched", side, m, n, type, b, ldb, batch);                            \
   }
 TRIANGULAR(S, DataType::r32f)
 TRIANGULAR(D, DataType::r64f)

@@ -1,5 +1,5 @@
-// Algorithm selection: one plausible algorithm, without workspace, for every problem. Which kernel the real heuristic would
-// take is the cost engines' business.
+// Algorithm selection: one plausible algorithm, without workspace, for every problem. Which kernel the real heuristic
+// would take is the cost engines' business.
 #include "cublaslt/descriptor.h"
 
 using phantora::cublaslt::Algorithm;
@@ -41,11 +41,13 @@ bool shapes_agree(const MatmulDesc& desc, const MatrixLayout& a, const MatrixLay
 
 extern "C" {
 
-Status cublasLtMatmulAlgoGetHeuristic(void* handle, const MatmulDesc* desc, const MatrixLayout* a, const MatrixLayout* b,
-                                      const MatrixLayout* c, const MatrixLayout* d, const Preference* preference,
-                                      int requested, HeuristicResult results[], int* returned) {
+Status cublasLtMatmulAlgoGetHeuristic(void* handle, const MatmulDesc* desc, const MatrixLayout* a,
+                                      const MatrixLayout* b, const MatrixLayout* c, const MatrixLayout* d,
+                                      const Preference* preference, int requested, HeuristicResult results[],
+                                      int* returned) {
   if (handle == nullptr) return Status::not_initialized;
-  if (!desc || !a || !b || !c || !d || !preference || !results || !returned || requested < 1) return Status::invalid_value;
+  if (!desc || !a || !b || !c || !d || !preference || !results || !returned || requested < 1)
+    return Status::invalid_value;
   *returned = 0;
   if (!shapes_agree(*desc, *a, *b, *d)) return Status::not_supported;
   results[0] = the_result();
@@ -53,8 +55,8 @@ Status cublasLtMatmulAlgoGetHeuristic(void* handle, const MatmulDesc* desc, cons
   return Status::success;
 }
 
-Status cublasLtMatmulAlgoGetIds(void* handle, int, int, DataType, DataType, DataType, DataType, int requested, int ids[],
-                                int* returned) {
+Status cublasLtMatmulAlgoGetIds(void* handle, int, int, DataType, DataType, DataType, DataType, int requested,
+                                int ids[], int* returned) {
   if (handle == nullptr) return Status::not_initialized;
   if (requested < 1 || ids == nullptr) return Status::invalid_value;
   ids[0] = 0;

@@ -2,12 +2,13 @@
 
 namespace phantora::cublaslt {
 
-#define FIELD(number, type, member) Field{number, offsetof(type, member), sizeof(type::member)}
+#define FIELD(number, type, member) \
+  Field { number, offsetof(type, member), sizeof(type::member) }
 
 std::span<const Field> fields(const MatrixLayout*) {
   static constexpr Field table[] = {
-      FIELD(0, MatrixLayout, type),        FIELD(1, MatrixLayout, order),        FIELD(2, MatrixLayout, rows),
-      FIELD(3, MatrixLayout, cols),        FIELD(4, MatrixLayout, ld),           FIELD(5, MatrixLayout, batch_count),
+      FIELD(0, MatrixLayout, type),         FIELD(1, MatrixLayout, order),        FIELD(2, MatrixLayout, rows),
+      FIELD(3, MatrixLayout, cols),         FIELD(4, MatrixLayout, ld),           FIELD(5, MatrixLayout, batch_count),
       FIELD(6, MatrixLayout, batch_stride), FIELD(7, MatrixLayout, plane_offset), FIELD(8, MatrixLayout, batch_mode),
   };
   return table;

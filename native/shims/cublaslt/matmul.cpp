@@ -1,16 +1,16 @@
 // The matrix product with its epilogue: one launch.
 #include <algorithm>
-#include <string>
 
 #include "cublaslt/descriptor.h"
-#include "library_launch.h"
+#include "product.h"
 
-using phantora::Launch;
 using phantora::cublaslt::MatmulDesc;
 using phantora::cublaslt::MatrixLayout;
 using phantora::cublaslt::Status;
 using phantora::shim::bytes_of;
 using phantora::shim::DataType;
+using phantora::shim::Operation;
+using phantora::shim::Product;
 using phantora::shim::Written;
 
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr int compute_f32_fast_tf32 = 77;
 // Bits of cublasLtEpilogue_t.
 constexpr uint32_t epilogue_relu = 2;
-constexpr uint32_t epilogue_backward = 8 | 64;                // dReLU, dGELU
+constexpr uint32_t epilogue_backward = 8 | 64;  // dReLU, dGELU
 constexpr uint32_t epilogue_aux = 128;
 constexpr uint32_t epilogue_bias_gradients = 16 | 256 | 512;  // with dReLU and dGELU, of A's rows, of B's columns
 
@@ -61,24 +61,25 @@ Status cublasLtDestroy(Handle* handle) {
   return Status::success;
 }
 
-Status cublasLtMatmul(void* handle, const MatmulDesc* desc, const void*, const void*, const MatrixLayout* a, const void*,
-                      const MatrixLayout* b, const void*, const void*, const MatrixLayout*, void* d,
+Status cublasLtMatmul(void* handle, const MatmulDesc* desc, const void*, const void*, const MatrixLayout* a,
+                      const void*, const MatrixLayout* b, const void*, const void*, const MatrixLayout*, void* d,
                       const MatrixLayout* layout, const void*, void*, size_t, void* stream) {
   if (handle == nullptr) return Status::not_initialized;
   if (!desc || !a || !b || !layout) return Status::invalid_value;
   const bool tf32 = a->type == DataType::r32f && desc->compute_type == compute_f32_fast_tf32;
-  Launch launch;
-  launch.kernel = tf32 ? "cublasLtMatmul/tf32" : "cublasLtMatmul";
-  launch.gemm[0] = static_cast<int64_t>(layout->rows);
-  launch.gemm[1] = static_cast<int64_t>(layout->cols);
-  launch.gemm[2] = static_cast<int64_t>(desc->transa ? a->rows : a->cols);
-  launch.gemm[3] = std::max(layout->batch_count, 1);
-  launch.gemm_types[0] = phantora::shim::type_info(a->type).name;
-  launch.gemm_types[1] = phantora::shim::type_info(layout->type).name;
-  launch.gemm_trans[0] = desc->transa != 0;
-  launch.gemm_trans[1] = desc->transb != 0;
-  phantora::shim::launch_on(stream, "cublasLtMatmul", launch,
-                            {{d, extent(*layout)}, auxiliary(*desc, *layout), bias_gradient(*desc, *layout)});
+  const Product product{
+      .m = static_cast<int64_t>(layout->rows),
+      .n = static_cast<int64_t>(layout->cols),
+      .k = static_cast<int64_t>(desc->transa ? a->rows : a->cols),
+      .batch = std::max(layout->batch_count, 1),
+      .transa = static_cast<Operation>(desc->transa),
+      .transb = static_cast<Operation>(desc->transb),
+      .type_a = a->type,
+      .type_d = layout->type,
+      .kind = tf32 ? Product::Kind::tf32 : Product::Kind::exact,
+  };
+  phantora::shim::launch_product(stream, "cublasLtMatmul", product,
+                                 {{d, extent(*layout)}, auxiliary(*desc, *layout), bias_gradient(*desc, *layout)});
   return Status::success;
 }
 

@@ -7,9 +7,16 @@ namespace phantora::cudnn::backend {
 
 size_t element_bytes(ElementType type) {
   switch (type) {
-    case ElementType::boolean: case ElementType::character: return 1;
-    case ElementType::int64: case ElementType::float64: case ElementType::pointer: case ElementType::descriptor: return 8;
-    case ElementType::fraction: return 16;
+    case ElementType::boolean:
+    case ElementType::character:
+      return 1;
+    case ElementType::int64:
+    case ElementType::float64:
+    case ElementType::pointer:
+    case ElementType::descriptor:
+      return 8;
+    case ElementType::fraction:
+      return 16;
   }
   constexpr auto handle = static_cast<ElementType>(0);
   return type == handle ? 8 : 4;  // the others are float, int32 and enumerations
@@ -90,13 +97,20 @@ bool has_all(const Descriptor& descriptor, std::initializer_list<Name> names) {
 // Whether what planning and execution will look for has been set.
 bool is_complete(const Descriptor& descriptor) {
   switch (descriptor.kind) {
-    case Kind::engine: return has_all(descriptor, {Name::engine_graph, Name::engine_index});
-    case Kind::engine_config: return has_all(descriptor, {Name::config_engine});
-    case Kind::engine_heuristics: return has_all(descriptor, {Name::heuristics_graph});
-    case Kind::execution_plan: return has_all(descriptor, {Name::plan_config});
-    case Kind::operation_graph: return has_all(descriptor, {Name::graph_operations});
-    case Kind::tensor: return has_all(descriptor, {Name::tensor_type, Name::tensor_dims, Name::tensor_strides, Name::tensor_uid});
-    default: return true;
+    case Kind::engine:
+      return has_all(descriptor, {Name::engine_graph, Name::engine_index});
+    case Kind::engine_config:
+      return has_all(descriptor, {Name::config_engine});
+    case Kind::engine_heuristics:
+      return has_all(descriptor, {Name::heuristics_graph});
+    case Kind::execution_plan:
+      return has_all(descriptor, {Name::plan_config});
+    case Kind::operation_graph:
+      return has_all(descriptor, {Name::graph_operations});
+    case Kind::tensor:
+      return has_all(descriptor, {Name::tensor_type, Name::tensor_dims, Name::tensor_strides, Name::tensor_uid});
+    default:
+      return true;
   }
 }
 
@@ -142,8 +156,8 @@ Status cudnnBackendSetAttribute(Holder* holder, Name name, ElementType type, int
   return Status::success;
 }
 
-// `given` is how many there are; as many as fit into `elements` are stored. Descriptors go behind handles that the caller has
-// made for them.
+// `given` is how many there are; as many as fit into `elements` are stored. Descriptors go behind handles that the
+// caller has made for them.
 Status cudnnBackendGetAttribute(Holder* holder, Name name, ElementType type, int64_t requested, int64_t* given,
                                 void* elements) {
   if (holder == nullptr) return Status::null_pointer;

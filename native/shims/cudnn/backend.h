@@ -1,7 +1,8 @@
 // Descriptors of cuDNN's backend (graph) API: typed attribute stores, whatever their kind.
 //
-// A handle (cudnnBackendDescriptor_t) is a Holder; what it holds is shared, so that a plan keeps its graph and a graph its
-// operations when the caller destroys the handles, and so that a query can put an existing descriptor behind a handle.
+// A handle (cudnnBackendDescriptor_t) is a Holder; what it holds is shared, so that a plan keeps its graph and a graph
+// its operations when the caller destroys the handles, and so that a query can put an existing descriptor behind a
+// handle.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -15,21 +16,56 @@
 namespace phantora::cudnn::backend {
 
 enum class Kind : int {  // cudnnBackendDescriptorType_t: those with a part in planning and execution
-  engine = 2, engine_config = 3, engine_heuristics = 4, execution_plan = 5, operation_graph = 15, variant_pack = 16,
+  engine = 2,
+  engine_config = 3,
+  engine_heuristics = 4,
+  execution_plan = 5,
+  operation_graph = 15,
+  variant_pack = 16,
   tensor = 17,
 };
 
-enum class ElementType : int { boolean = 2, int64 = 3, float64 = 5, pointer = 6, descriptor = 15, character = 24, fraction = 26 };
+enum class ElementType : int {
+  boolean = 2,
+  int64 = 3,
+  float64 = 5,
+  pointer = 6,
+  descriptor = 15,
+  character = 24,
+  fraction = 26
+};
 
 // cudnnBackendAttributeName_t: those that are asked for here; all others are only stored.
 enum class Name : int {
-  heuristics_graph = 201, heuristics_results = 202,
-  config_engine = 300, config_intermediates = 301, config_knob_choices = 302, config_workspace = 303, config_shared = 304,
-  plan_handle = 400, plan_config = 401, plan_workspace = 402, plan_computed_uids = 403, plan_run_only_uids = 404,
-  graph_handle = 800, graph_operations = 801, graph_engine_count = 802,
-  tensor_type = 901, tensor_dims = 902, tensor_strides = 903, tensor_uid = 906, tensor_virtual = 907, tensor_by_value = 908,
-  pack_uids = 1000, pack_pointers = 1001, pack_workspace = 1003,
-  engine_graph = 1300, engine_index = 1301, engine_knobs = 1302, engine_numerical_notes = 1303, engine_layouts = 1304,
+  heuristics_graph = 201,
+  heuristics_results = 202,
+  config_engine = 300,
+  config_intermediates = 301,
+  config_knob_choices = 302,
+  config_workspace = 303,
+  config_shared = 304,
+  plan_handle = 400,
+  plan_config = 401,
+  plan_workspace = 402,
+  plan_computed_uids = 403,
+  plan_run_only_uids = 404,
+  graph_handle = 800,
+  graph_operations = 801,
+  graph_engine_count = 802,
+  tensor_type = 901,
+  tensor_dims = 902,
+  tensor_strides = 903,
+  tensor_uid = 906,
+  tensor_virtual = 907,
+  tensor_by_value = 908,
+  pack_uids = 1000,
+  pack_pointers = 1001,
+  pack_workspace = 1003,
+  engine_graph = 1300,
+  engine_index = 1301,
+  engine_knobs = 1302,
+  engine_numerical_notes = 1303,
+  engine_layouts = 1304,
   engine_behavior_notes = 1305,
 };
 

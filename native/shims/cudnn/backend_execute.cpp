@@ -28,36 +28,60 @@ struct OperationName {
 };
 
 constexpr OperationName operation_names[] = {
-    {10, "CONVOLUTION_FORWARD"}, {11, "CONVOLUTION_BACKWARD_FILTER"}, {12, "CONVOLUTION_BACKWARD_DATA"},
-    {13, "POINTWISE"}, {14, "GEN_STATS"}, {19, "MATMUL"}, {20, "BN_FINALIZE_STATISTICS"}, {22, "REDUCTION"},
-    {23, "BN_BWD_WEIGHTS"}, {25, "RESAMPLE_FWD"}, {26, "RESAMPLE_BWD"}, {27, "CONCAT"}, {28, "SIGNAL"},
-    {29, "NORM_FORWARD"}, {30, "NORM_BACKWARD"}, {31, "RESHAPE"}, {33, "RNG"}, {35, "PAGED_CACHE_LOAD"},
-    {36, "BLOCK_SCALE_QUANTIZE"}, {37, "BLOCK_SCALE_DEQUANTIZE"}, {39, "EXPAND_BAND_MATRIX"},
-    {40, "CONTRACT_BAND_MATRIX"}, {41, "SDPA_FWD"}, {42, "MOE_GROUPED_MATMUL"}, {43, "SDPA_BWD"},
-    {44, "DIAGONAL_BAND_MASK"}, {45, "SOFTMAX"}, {46, "TRANSPOSE"}, {47, "SLICE"}, {48, "MOE_GROUPED_MATMUL_BWD"},
-    {49, "ROPE_FWD"}, {50, "ROPE_BWD"},
+    {10, "CONVOLUTION_FORWARD"},
+    {11, "CONVOLUTION_BACKWARD_FILTER"},
+    {12, "CONVOLUTION_BACKWARD_DATA"},
+    {13, "POINTWISE"},
+    {14, "GEN_STATS"},
+    {19, "MATMUL"},
+    {20, "BN_FINALIZE_STATISTICS"},
+    {22, "REDUCTION"},
+    {23, "BN_BWD_WEIGHTS"},
+    {25, "RESAMPLE_FWD"},
+    {26, "RESAMPLE_BWD"},
+    {27, "CONCAT"},
+    {28, "SIGNAL"},
+    {29, "NORM_FORWARD"},
+    {30, "NORM_BACKWARD"},
+    {31, "RESHAPE"},
+    {33, "RNG"},
+    {35, "PAGED_CACHE_LOAD"},
+    {36, "BLOCK_SCALE_QUANTIZE"},
+    {37, "BLOCK_SCALE_DEQUANTIZE"},
+    {39, "EXPAND_BAND_MATRIX"},
+    {40, "CONTRACT_BAND_MATRIX"},
+    {41, "SDPA_FWD"},
+    {42, "MOE_GROUPED_MATMUL"},
+    {43, "SDPA_BWD"},
+    {44, "DIAGONAL_BAND_MASK"},
+    {45, "SOFTMAX"},
+    {46, "TRANSPOSE"},
+    {47, "SLICE"},
+    {48, "MOE_GROUPED_MATMUL_BWD"},
+    {49, "ROPE_FWD"},
+    {50, "ROPE_BWD"},
 };
 
 // Attributes of operations that name a tensor which the operation writes, ascending.
 constexpr int written_attributes[] = {
-    705, 710, 715,                           // convolutions: y, dx, dw
-    753, 756,                                // pointwise: y, dx
-    773, 774,                                // statistics
-    788, 789, 790, 791, 792, 793,            // batch-norm finalize: running and saved statistics, equivalent scale and bias
-    1522,                                    // matmul: c
-    1611,                                    // reduction: y
-    1626, 1627, 1628, 1629, 1630,            // batch-norm backward weights
-    1711, 1712, 1720,                        // resample: y, indices, dx
-    1803, 1904, 1951,                        // concat, signal, paged cache
-    2003, 2004, 2011, 2012, 2013,            // normalisation forward: statistics, y
-    2107, 2108, 2109,                        // normalisation backward
-    2201, 2251, 2271, 2310,                  // reshape, band matrices, random numbers
-    2501, 2502, 2602,                        // block scaling
-    2803, 2804,                              // attention forward: o, stats
-    2859, 2860, 2861, 2864,                  // attention backward: dq, dk, dv, dsink
-    2905, 2953,                              // grouped matmul: output, dweight
-    3006, 3101, 3102, 3103, 3104,            // mask, softmax
-    3201, 3301, 3401, 3411,                  // transpose, slice, rotary embedding
+    705,  710,  715,                    // convolutions: y, dx, dw
+    753,  756,                          // pointwise: y, dx
+    773,  774,                          // statistics
+    788,  789,  790,  791,  792,  793,  // batch-norm finalize: running and saved statistics, equivalent scale and bias
+    1522,                               // matmul: c
+    1611,                               // reduction: y
+    1626, 1627, 1628, 1629, 1630,       // batch-norm backward weights
+    1711, 1712, 1720,                   // resample: y, indices, dx
+    1803, 1904, 1951,                   // concat, signal, paged cache
+    2003, 2004, 2011, 2012, 2013,       // normalisation forward: statistics, y
+    2107, 2108, 2109,                   // normalisation backward
+    2201, 2251, 2271, 2310,             // reshape, band matrices, random numbers
+    2501, 2502, 2602,                   // block scaling
+    2803, 2804,                         // attention forward: o, stats
+    2859, 2860, 2861, 2864,             // attention backward: dq, dk, dv, dsink
+    2905, 2953,                         // grouped matmul: output, dweight
+    3006, 3101, 3102, 3103, 3104,       // mask, softmax
+    3201, 3301, 3401, 3411,             // transpose, slice, rotary embedding
 };
 
 std::string kernel_name(const Descriptor& graph) {
@@ -95,7 +119,8 @@ void overwrite_outputs(StreamId stream, const Descriptor& graph, const Descripto
   const auto pointers = pointers_by_uid(pack);
   for (const auto& operation : graph.find(Name::graph_operations)->children) {
     for (const auto& [name, attribute] : operation->attributes) {
-      if (!std::binary_search(std::begin(written_attributes), std::end(written_attributes), static_cast<int>(name))) continue;
+      if (!std::binary_search(std::begin(written_attributes), std::end(written_attributes), static_cast<int>(name)))
+        continue;
       for (const auto& tensor : attribute.children) {
         const auto uid = tensor->values<int64_t>(Name::tensor_uid);
         const auto found = uid.empty() ? pointers.end() : pointers.find(uid[0]);

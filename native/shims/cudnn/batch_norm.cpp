@@ -34,9 +34,9 @@ Status cudnnGetBatchNormalizationTrainingExReserveSpaceSize(Handle*, int, int, c
   return no_space(bytes);
 }
 
-Status cudnnBatchNormalizationForwardInference(Handle* handle, int, const void*, const void*, const Tensor*, const void*,
-                                               const Tensor* y_desc, void* y, const Tensor*, const void*, const void*,
-                                               const void*, const void*, double) {
+Status cudnnBatchNormalizationForwardInference(Handle* handle, int, const void*, const void*, const Tensor*,
+                                               const void*, const Tensor* y_desc, void* y, const Tensor*, const void*,
+                                               const void*, const void*, const void*, double) {
   if (y_desc == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__, {y_desc->written(y)});
 }
@@ -49,8 +49,12 @@ Status cudnnBatchNormalizationForwardTrainingEx(Handle* handle, int, int, const 
                                                 size_t reserve_bytes) {
   if (y_desc == nullptr || statistics == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__,
-                      {y_desc->written(y), statistics->written(running_mean), statistics->written(running_variance),
-                       statistics->written(saved_mean), statistics->written(saved_variance), {reserve, reserve_bytes}});
+                      {y_desc->written(y),
+                       statistics->written(running_mean),
+                       statistics->written(running_variance),
+                       statistics->written(saved_mean),
+                       statistics->written(saved_variance),
+                       {reserve, reserve_bytes}});
 }
 
 Status cudnnBatchNormalizationBackwardEx(Handle* handle, int, int, const void*, const void*, const void*, const void*,

@@ -89,12 +89,14 @@ Status cudnnGetConvolutionForwardAlgorithm_v7(Handle*, const Tensor*, const Filt
                                               const Tensor*, int requested, int* returned, Performance* results) {
   return the_algorithm(convolution, requested, returned, results);
 }
-Status cudnnGetConvolutionBackwardDataAlgorithm_v7(Handle*, const Filter*, const Tensor*, const Convolution* convolution,
-                                                   const Tensor*, int requested, int* returned, Performance* results) {
+Status cudnnGetConvolutionBackwardDataAlgorithm_v7(Handle*, const Filter*, const Tensor*,
+                                                   const Convolution* convolution, const Tensor*, int requested,
+                                                   int* returned, Performance* results) {
   return the_algorithm(convolution, requested, returned, results);
 }
-Status cudnnGetConvolutionBackwardFilterAlgorithm_v7(Handle*, const Tensor*, const Tensor*, const Convolution* convolution,
-                                                     const Filter*, int requested, int* returned, Performance* results) {
+Status cudnnGetConvolutionBackwardFilterAlgorithm_v7(Handle*, const Tensor*, const Tensor*,
+                                                     const Convolution* convolution, const Filter*, int requested,
+                                                     int* returned, Performance* results) {
   return the_algorithm(convolution, requested, returned, results);
 }
 
@@ -109,8 +111,9 @@ Status cudnnFindConvolutionBackwardDataAlgorithmEx(Handle*, const Filter*, const
   return the_algorithm(convolution, requested, returned, results);
 }
 Status cudnnFindConvolutionBackwardFilterAlgorithmEx(Handle*, const Tensor*, const void*, const Tensor*, const void*,
-                                                     const Convolution* convolution, const Filter*, void*, int requested,
-                                                     int* returned, Performance* results, void*, size_t) {
+                                                     const Convolution* convolution, const Filter*, void*,
+                                                     int requested, int* returned, Performance* results, void*,
+                                                     size_t) {
   return the_algorithm(convolution, requested, returned, results);
 }
 
@@ -145,9 +148,9 @@ Status cudnnConvolutionBackwardData(Handle* handle, const void*, const Filter*, 
   if (dx_desc == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__, {dx_desc->written(dx)});
 }
-Status cudnnConvolutionBackwardFilter(Handle* handle, const void*, const Tensor*, const void*, const Tensor*, const void*,
-                                      const Convolution*, int, void*, size_t, const void*, const Filter* dw_desc,
-                                      void* dw) {
+Status cudnnConvolutionBackwardFilter(Handle* handle, const void*, const Tensor*, const void*, const Tensor*,
+                                      const void*, const Convolution*, int, void*, size_t, const void*,
+                                      const Filter* dw_desc, void* dw) {
   if (dw_desc == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__, {{dw, dw_desc->bytes()}});
 }

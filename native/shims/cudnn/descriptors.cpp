@@ -84,7 +84,9 @@ Status cudnnSetActivationDescriptor(Activation* activation, int, int, double) { 
 
 Status cudnnCreatePoolingDescriptor(Pooling** out) { return create(out); }
 Status cudnnDestroyPoolingDescriptor(Pooling* pooling) { return destroy(pooling); }
-Status cudnnSetPooling2dDescriptor(Pooling* pooling, int, int, int, int, int, int, int, int) { return present(pooling); }
+Status cudnnSetPooling2dDescriptor(Pooling* pooling, int, int, int, int, int, int, int, int) {
+  return present(pooling);
+}
 Status cudnnPoolingForward(Handle* handle, const Pooling* pooling, const void*, const Tensor*, const void*, const void*,
                            const Tensor* y_desc, void* y) {
   if (pooling == nullptr || y_desc == nullptr) return Status::null_pointer;

@@ -40,15 +40,24 @@ Status cudnnGetProperty(int property, int* value) {
 
 const char* cudnnGetErrorString(Status status) {
   switch (status) {
-    case Status::success: return "CUDNN_STATUS_SUCCESS";
-    case Status::not_initialized: return "CUDNN_STATUS_NOT_INITIALIZED";
-    case Status::bad_param: return "CUDNN_STATUS_BAD_PARAM";
-    case Status::null_pointer: return "CUDNN_STATUS_BAD_PARAM_NULL_POINTER";
-    case Status::not_finalized: return "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED";
-    case Status::size_insufficient: return "CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT";
-    case Status::attribute_type: return "CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE";
-    case Status::descriptor_type: return "CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE";
-    case Status::not_supported: return "CUDNN_STATUS_NOT_SUPPORTED";
+    case Status::success:
+      return "CUDNN_STATUS_SUCCESS";
+    case Status::not_initialized:
+      return "CUDNN_STATUS_NOT_INITIALIZED";
+    case Status::bad_param:
+      return "CUDNN_STATUS_BAD_PARAM";
+    case Status::null_pointer:
+      return "CUDNN_STATUS_BAD_PARAM_NULL_POINTER";
+    case Status::not_finalized:
+      return "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED";
+    case Status::size_insufficient:
+      return "CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT";
+    case Status::attribute_type:
+      return "CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE";
+    case Status::descriptor_type:
+      return "CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE";
+    case Status::not_supported:
+      return "CUDNN_STATUS_NOT_SUPPORTED";
   }
   return "CUDNN_STATUS_UNKNOWN";
 }

@@ -12,7 +12,8 @@ struct Handle {
 };
 
 // One launch, named after the function. Op scopes describe it; outside of one its name is all that a cost engine sees.
-inline Status launch_named(const Handle* handle, const char* function, std::initializer_list<shim::Written> written = {}) {
+inline Status launch_named(const Handle* handle, const char* function,
+                           std::initializer_list<shim::Written> written = {}) {
   if (handle == nullptr) return Status::not_initialized;
   Launch launch;
   launch.kernel = function;

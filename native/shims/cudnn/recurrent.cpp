@@ -1,8 +1,8 @@
 // Recurrent networks: the layout of packed weights is exact, since PyTorch views parameters inside them.
 //
-// A pseudo layer is (layer, direction). Packed weights hold, pseudo layer by pseudo layer, the input matrices of all gates,
-// their recurrent matrices and a projection; then, pseudo layer by pseudo layer, the input biases and the recurrent ones.
-// With G gates, H hidden units, P outputs of the projection (H without one), I inputs of the layer:
+// A pseudo layer is (layer, direction). Packed weights hold, pseudo layer by pseudo layer, the input matrices of all
+// gates, their recurrent matrices and a projection; then, pseudo layer by pseudo layer, the input biases and the
+// recurrent ones. With G gates, H hidden units, P outputs of the projection (H without one), I inputs of the layer:
 //   input matrix G·H × I, recurrent matrix G·H × P, projection P × H, biases G·H each.
 #include <algorithm>
 
@@ -168,8 +168,8 @@ Status cudnnGetRNNWeightParams(Handle*, const Recurrent* net, int32_t pseudo_lay
   return Status::success;
 }
 
-// What the algorithm must keep between the passes, for want of published sizes: the gates' and the cell's activations of
-// every step and pseudo layer; as work space the gates of one pseudo layer.
+// What the algorithm must keep between the passes, for want of published sizes: the gates' and the cell's activations
+// of every step and pseudo layer; as work space the gates of one pseudo layer.
 Status cudnnGetRNNTempSpaceSizes(Handle*, const Recurrent* net, int mode, const Sequence* x, size_t* work,
                                  size_t* reserve) {
   if (net == nullptr || x == nullptr) return Status::null_pointer;
@@ -187,16 +187,20 @@ Status cudnnRNNForward(Handle* handle, const Recurrent*, int, const int32_t[], c
                        size_t reserve_bytes, void* reserve) {
   if (y_desc == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__,
-                      {{y, y_desc->bytes()}, {hy, h_desc ? h_desc->bytes() : 0}, {cy, c_desc ? c_desc->bytes() : 0},
+                      {{y, y_desc->bytes()},
+                       {hy, h_desc ? h_desc->bytes() : 0},
+                       {cy, c_desc ? c_desc->bytes() : 0},
                        {reserve, reserve_bytes}});
 }
 Status cudnnRNNBackwardData_v8(Handle* handle, const Recurrent*, const int32_t[], const Sequence*, const void*,
                                const void*, const Sequence* x_desc, void* dx, const Tensor* h_desc, const void*,
-                               const void*, void* dhx, const Tensor* c_desc, const void*, const void*, void* dcx, size_t,
-                               const void*, size_t, void*, size_t reserve_bytes, void* reserve) {
+                               const void*, void* dhx, const Tensor* c_desc, const void*, const void*, void* dcx,
+                               size_t, const void*, size_t, void*, size_t reserve_bytes, void* reserve) {
   if (x_desc == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__,
-                      {{dx, x_desc->bytes()}, {dhx, h_desc ? h_desc->bytes() : 0}, {dcx, c_desc ? c_desc->bytes() : 0},
+                      {{dx, x_desc->bytes()},
+                       {dhx, h_desc ? h_desc->bytes() : 0},
+                       {dcx, c_desc ? c_desc->bytes() : 0},
                        {reserve, reserve_bytes}});
 }
 Status cudnnRNNBackwardWeights_v8(Handle* handle, const Recurrent*, int, const int32_t[], const Sequence*, const void*,

@@ -47,7 +47,8 @@ Status cudnnSetSpatialTransformerNdDescriptor(SpatialTransformer* transformer, i
   return Status::success;
 }
 
-Status cudnnSpatialTfGridGeneratorForward(Handle* handle, const SpatialTransformer* transformer, const void*, void* grid) {
+Status cudnnSpatialTfGridGeneratorForward(Handle* handle, const SpatialTransformer* transformer, const void*,
+                                          void* grid) {
   if (transformer == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__, {transformer->grid(grid)});
 }
@@ -65,8 +66,7 @@ Status cudnnSpatialTfSamplerBackward(Handle* handle, const SpatialTransformer* t
                                      const void*, const void*, const Tensor* dx_desc, void* dx, const void*,
                                      const Tensor*, const void*, const void*, const void*, void* dgrid) {
   if (transformer == nullptr || dx_desc == nullptr) return Status::null_pointer;
-  return launch_named(handle, __func__,
-                      {dx_desc->written(dx), transformer->grid(dgrid)});
+  return launch_named(handle, __func__, {dx_desc->written(dx), transformer->grid(dgrid)});
 }
 
 }  // extern "C"

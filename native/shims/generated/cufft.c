@@ -4,8 +4,6 @@
 
 #define UNSUPPORTED(name) void name(void) { phantora_unsupported(PHANTORA_SONAME, #name); }
 
-UNSUPPORTED(cufftCreate)
-UNSUPPORTED(cufftDestroy)
 UNSUPPORTED(cufftEstimate1d)
 UNSUPPORTED(cufftEstimate2d)
 UNSUPPORTED(cufftEstimate3d)
@@ -35,12 +33,8 @@ UNSUPPORTED(cufftPlan2d)
 UNSUPPORTED(cufftPlan3d)
 UNSUPPORTED(cufftPlanMany)
 UNSUPPORTED(cufftResetPlanProperty)
-UNSUPPORTED(cufftSetAutoAllocation)
 UNSUPPORTED(cufftSetPlanPropertyInt64)
-UNSUPPORTED(cufftSetStream)
-UNSUPPORTED(cufftSetWorkArea)
 UNSUPPORTED(cufftXtClearCallback)
-UNSUPPORTED(cufftXtExec)
 UNSUPPORTED(cufftXtExecDescriptor)
 UNSUPPORTED(cufftXtExecDescriptorC2C)
 UNSUPPORTED(cufftXtExecDescriptorC2R)
@@ -50,7 +44,6 @@ UNSUPPORTED(cufftXtExecDescriptorZ2D)
 UNSUPPORTED(cufftXtExecDescriptorZ2Z)
 UNSUPPORTED(cufftXtFree)
 UNSUPPORTED(cufftXtGetSizeMany)
-UNSUPPORTED(cufftXtMakePlanMany)
 UNSUPPORTED(cufftXtMalloc)
 UNSUPPORTED(cufftXtMemcpy)
 UNSUPPORTED(cufftXtQueryPlan)
@@ -61,9 +54,17 @@ UNSUPPORTED(cufftXtSetJITCallback)
 UNSUPPORTED(cufftXtSetWorkArea)
 UNSUPPORTED(cufftXtSetWorkAreaPolicy)
 
+extern void cufftCreate(void);
+extern void cufftDestroy(void);
+extern void cufftSetAutoAllocation(void);
+extern void cufftSetStream(void);
+extern void cufftSetWorkArea(void);
+extern void cufftXtExec(void);
+extern void cufftXtMakePlanMany(void);
+
 const struct phantora_function phantora_functions[] = {
-    {"cufftCreate", (void*)&cufftCreate, phantora_function_unsupported},
-    {"cufftDestroy", (void*)&cufftDestroy, phantora_function_unsupported},
+    {"cufftCreate", (void*)&cufftCreate, phantora_function_emulated},
+    {"cufftDestroy", (void*)&cufftDestroy, phantora_function_emulated},
     {"cufftEstimate1d", (void*)&cufftEstimate1d, phantora_function_unsupported},
     {"cufftEstimate2d", (void*)&cufftEstimate2d, phantora_function_unsupported},
     {"cufftEstimate3d", (void*)&cufftEstimate3d, phantora_function_unsupported},
@@ -93,12 +94,12 @@ const struct phantora_function phantora_functions[] = {
     {"cufftPlan3d", (void*)&cufftPlan3d, phantora_function_unsupported},
     {"cufftPlanMany", (void*)&cufftPlanMany, phantora_function_unsupported},
     {"cufftResetPlanProperty", (void*)&cufftResetPlanProperty, phantora_function_unsupported},
-    {"cufftSetAutoAllocation", (void*)&cufftSetAutoAllocation, phantora_function_unsupported},
+    {"cufftSetAutoAllocation", (void*)&cufftSetAutoAllocation, phantora_function_emulated},
     {"cufftSetPlanPropertyInt64", (void*)&cufftSetPlanPropertyInt64, phantora_function_unsupported},
-    {"cufftSetStream", (void*)&cufftSetStream, phantora_function_unsupported},
-    {"cufftSetWorkArea", (void*)&cufftSetWorkArea, phantora_function_unsupported},
+    {"cufftSetStream", (void*)&cufftSetStream, phantora_function_emulated},
+    {"cufftSetWorkArea", (void*)&cufftSetWorkArea, phantora_function_emulated},
     {"cufftXtClearCallback", (void*)&cufftXtClearCallback, phantora_function_unsupported},
-    {"cufftXtExec", (void*)&cufftXtExec, phantora_function_unsupported},
+    {"cufftXtExec", (void*)&cufftXtExec, phantora_function_emulated},
     {"cufftXtExecDescriptor", (void*)&cufftXtExecDescriptor, phantora_function_unsupported},
     {"cufftXtExecDescriptorC2C", (void*)&cufftXtExecDescriptorC2C, phantora_function_unsupported},
     {"cufftXtExecDescriptorC2R", (void*)&cufftXtExecDescriptorC2R, phantora_function_unsupported},
@@ -108,7 +109,7 @@ const struct phantora_function phantora_functions[] = {
     {"cufftXtExecDescriptorZ2Z", (void*)&cufftXtExecDescriptorZ2Z, phantora_function_unsupported},
     {"cufftXtFree", (void*)&cufftXtFree, phantora_function_unsupported},
     {"cufftXtGetSizeMany", (void*)&cufftXtGetSizeMany, phantora_function_unsupported},
-    {"cufftXtMakePlanMany", (void*)&cufftXtMakePlanMany, phantora_function_unsupported},
+    {"cufftXtMakePlanMany", (void*)&cufftXtMakePlanMany, phantora_function_emulated},
     {"cufftXtMalloc", (void*)&cufftXtMalloc, phantora_function_unsupported},
     {"cufftXtMemcpy", (void*)&cufftXtMemcpy, phantora_function_unsupported},
     {"cufftXtQueryPlan", (void*)&cufftXtQueryPlan, phantora_function_unsupported},

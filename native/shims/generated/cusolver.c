@@ -22,26 +22,9 @@ UNSUPPORTED(cusolverDnCYgesv)
 UNSUPPORTED(cusolverDnCYgesv_bufferSize)
 UNSUPPORTED(cusolverDnCgebrd)
 UNSUPPORTED(cusolverDnCgebrd_bufferSize)
-UNSUPPORTED(cusolverDnCgeqrf)
-UNSUPPORTED(cusolverDnCgeqrf_bufferSize)
-UNSUPPORTED(cusolverDnCgesvd)
-UNSUPPORTED(cusolverDnCgesvd_bufferSize)
-UNSUPPORTED(cusolverDnCgesvdaStridedBatched)
-UNSUPPORTED(cusolverDnCgesvdaStridedBatched_bufferSize)
-UNSUPPORTED(cusolverDnCgesvdj)
-UNSUPPORTED(cusolverDnCgesvdjBatched)
-UNSUPPORTED(cusolverDnCgesvdjBatched_bufferSize)
-UNSUPPORTED(cusolverDnCgesvdj_bufferSize)
-UNSUPPORTED(cusolverDnCgetrf)
-UNSUPPORTED(cusolverDnCgetrf_bufferSize)
-UNSUPPORTED(cusolverDnCgetrs)
-UNSUPPORTED(cusolverDnCheevd)
-UNSUPPORTED(cusolverDnCheevd_bufferSize)
 UNSUPPORTED(cusolverDnCheevdx)
 UNSUPPORTED(cusolverDnCheevdx_bufferSize)
 UNSUPPORTED(cusolverDnCheevj)
-UNSUPPORTED(cusolverDnCheevjBatched)
-UNSUPPORTED(cusolverDnCheevjBatched_bufferSize)
 UNSUPPORTED(cusolverDnCheevj_bufferSize)
 UNSUPPORTED(cusolverDnChegvd)
 UNSUPPORTED(cusolverDnChegvd_bufferSize)
@@ -54,29 +37,15 @@ UNSUPPORTED(cusolverDnChetrd_bufferSize)
 UNSUPPORTED(cusolverDnClaswp)
 UNSUPPORTED(cusolverDnClauum)
 UNSUPPORTED(cusolverDnClauum_bufferSize)
-UNSUPPORTED(cusolverDnCpotrf)
-UNSUPPORTED(cusolverDnCpotrfBatched)
-UNSUPPORTED(cusolverDnCpotrf_bufferSize)
 UNSUPPORTED(cusolverDnCpotri)
 UNSUPPORTED(cusolverDnCpotri_bufferSize)
-UNSUPPORTED(cusolverDnCpotrs)
-UNSUPPORTED(cusolverDnCpotrsBatched)
-UNSUPPORTED(cusolverDnCreate)
-UNSUPPORTED(cusolverDnCreateGesvdjInfo)
-UNSUPPORTED(cusolverDnCreateParams)
 UNSUPPORTED(cusolverDnCreateSyevjInfo)
-UNSUPPORTED(cusolverDnCsytrf)
-UNSUPPORTED(cusolverDnCsytrf_bufferSize)
 UNSUPPORTED(cusolverDnCsytri)
 UNSUPPORTED(cusolverDnCsytri_bufferSize)
 UNSUPPORTED(cusolverDnCungbr)
 UNSUPPORTED(cusolverDnCungbr_bufferSize)
-UNSUPPORTED(cusolverDnCungqr)
-UNSUPPORTED(cusolverDnCungqr_bufferSize)
 UNSUPPORTED(cusolverDnCungtr)
 UNSUPPORTED(cusolverDnCungtr_bufferSize)
-UNSUPPORTED(cusolverDnCunmqr)
-UNSUPPORTED(cusolverDnCunmqr_bufferSize)
 UNSUPPORTED(cusolverDnCunmtr)
 UNSUPPORTED(cusolverDnCunmtr_bufferSize)
 UNSUPPORTED(cusolverDnDBgels)
@@ -99,52 +68,23 @@ UNSUPPORTED(cusolverDnDXgels)
 UNSUPPORTED(cusolverDnDXgels_bufferSize)
 UNSUPPORTED(cusolverDnDXgesv)
 UNSUPPORTED(cusolverDnDXgesv_bufferSize)
-UNSUPPORTED(cusolverDnDestroy)
-UNSUPPORTED(cusolverDnDestroyGesvdjInfo)
-UNSUPPORTED(cusolverDnDestroyParams)
 UNSUPPORTED(cusolverDnDestroySyevjInfo)
 UNSUPPORTED(cusolverDnDgebrd)
 UNSUPPORTED(cusolverDnDgebrd_bufferSize)
-UNSUPPORTED(cusolverDnDgeqrf)
-UNSUPPORTED(cusolverDnDgeqrf_bufferSize)
-UNSUPPORTED(cusolverDnDgesvd)
-UNSUPPORTED(cusolverDnDgesvd_bufferSize)
-UNSUPPORTED(cusolverDnDgesvdaStridedBatched)
-UNSUPPORTED(cusolverDnDgesvdaStridedBatched_bufferSize)
-UNSUPPORTED(cusolverDnDgesvdj)
-UNSUPPORTED(cusolverDnDgesvdjBatched)
-UNSUPPORTED(cusolverDnDgesvdjBatched_bufferSize)
-UNSUPPORTED(cusolverDnDgesvdj_bufferSize)
-UNSUPPORTED(cusolverDnDgetrf)
-UNSUPPORTED(cusolverDnDgetrf_bufferSize)
-UNSUPPORTED(cusolverDnDgetrs)
 UNSUPPORTED(cusolverDnDlaswp)
 UNSUPPORTED(cusolverDnDlauum)
 UNSUPPORTED(cusolverDnDlauum_bufferSize)
 UNSUPPORTED(cusolverDnDorgbr)
 UNSUPPORTED(cusolverDnDorgbr_bufferSize)
-UNSUPPORTED(cusolverDnDorgqr)
-UNSUPPORTED(cusolverDnDorgqr_bufferSize)
 UNSUPPORTED(cusolverDnDorgtr)
 UNSUPPORTED(cusolverDnDorgtr_bufferSize)
-UNSUPPORTED(cusolverDnDormqr)
-UNSUPPORTED(cusolverDnDormqr_bufferSize)
 UNSUPPORTED(cusolverDnDormtr)
 UNSUPPORTED(cusolverDnDormtr_bufferSize)
-UNSUPPORTED(cusolverDnDpotrf)
-UNSUPPORTED(cusolverDnDpotrfBatched)
-UNSUPPORTED(cusolverDnDpotrf_bufferSize)
 UNSUPPORTED(cusolverDnDpotri)
 UNSUPPORTED(cusolverDnDpotri_bufferSize)
-UNSUPPORTED(cusolverDnDpotrs)
-UNSUPPORTED(cusolverDnDpotrsBatched)
-UNSUPPORTED(cusolverDnDsyevd)
-UNSUPPORTED(cusolverDnDsyevd_bufferSize)
 UNSUPPORTED(cusolverDnDsyevdx)
 UNSUPPORTED(cusolverDnDsyevdx_bufferSize)
 UNSUPPORTED(cusolverDnDsyevj)
-UNSUPPORTED(cusolverDnDsyevjBatched)
-UNSUPPORTED(cusolverDnDsyevjBatched_bufferSize)
 UNSUPPORTED(cusolverDnDsyevj_bufferSize)
 UNSUPPORTED(cusolverDnDsygvd)
 UNSUPPORTED(cusolverDnDsygvd_bufferSize)
@@ -154,14 +94,11 @@ UNSUPPORTED(cusolverDnDsygvj)
 UNSUPPORTED(cusolverDnDsygvj_bufferSize)
 UNSUPPORTED(cusolverDnDsytrd)
 UNSUPPORTED(cusolverDnDsytrd_bufferSize)
-UNSUPPORTED(cusolverDnDsytrf)
-UNSUPPORTED(cusolverDnDsytrf_bufferSize)
 UNSUPPORTED(cusolverDnDsytri)
 UNSUPPORTED(cusolverDnDsytri_bufferSize)
 UNSUPPORTED(cusolverDnGetDeterministicMode)
 UNSUPPORTED(cusolverDnGetEmulationStrategy)
 UNSUPPORTED(cusolverDnGetMathMode)
-UNSUPPORTED(cusolverDnGetStream)
 UNSUPPORTED(cusolverDnIRSInfosCreate)
 UNSUPPORTED(cusolverDnIRSInfosDestroy)
 UNSUPPORTED(cusolverDnIRSInfosGetMaxIters)
@@ -206,49 +143,22 @@ UNSUPPORTED(cusolverDnSetAdvOptions)
 UNSUPPORTED(cusolverDnSetDeterministicMode)
 UNSUPPORTED(cusolverDnSetEmulationStrategy)
 UNSUPPORTED(cusolverDnSetMathMode)
-UNSUPPORTED(cusolverDnSetStream)
 UNSUPPORTED(cusolverDnSgebrd)
 UNSUPPORTED(cusolverDnSgebrd_bufferSize)
-UNSUPPORTED(cusolverDnSgeqrf)
-UNSUPPORTED(cusolverDnSgeqrf_bufferSize)
-UNSUPPORTED(cusolverDnSgesvd)
-UNSUPPORTED(cusolverDnSgesvd_bufferSize)
-UNSUPPORTED(cusolverDnSgesvdaStridedBatched)
-UNSUPPORTED(cusolverDnSgesvdaStridedBatched_bufferSize)
-UNSUPPORTED(cusolverDnSgesvdj)
-UNSUPPORTED(cusolverDnSgesvdjBatched)
-UNSUPPORTED(cusolverDnSgesvdjBatched_bufferSize)
-UNSUPPORTED(cusolverDnSgesvdj_bufferSize)
-UNSUPPORTED(cusolverDnSgetrf)
-UNSUPPORTED(cusolverDnSgetrf_bufferSize)
-UNSUPPORTED(cusolverDnSgetrs)
 UNSUPPORTED(cusolverDnSlaswp)
 UNSUPPORTED(cusolverDnSlauum)
 UNSUPPORTED(cusolverDnSlauum_bufferSize)
 UNSUPPORTED(cusolverDnSorgbr)
 UNSUPPORTED(cusolverDnSorgbr_bufferSize)
-UNSUPPORTED(cusolverDnSorgqr)
-UNSUPPORTED(cusolverDnSorgqr_bufferSize)
 UNSUPPORTED(cusolverDnSorgtr)
 UNSUPPORTED(cusolverDnSorgtr_bufferSize)
-UNSUPPORTED(cusolverDnSormqr)
-UNSUPPORTED(cusolverDnSormqr_bufferSize)
 UNSUPPORTED(cusolverDnSormtr)
 UNSUPPORTED(cusolverDnSormtr_bufferSize)
-UNSUPPORTED(cusolverDnSpotrf)
-UNSUPPORTED(cusolverDnSpotrfBatched)
-UNSUPPORTED(cusolverDnSpotrf_bufferSize)
 UNSUPPORTED(cusolverDnSpotri)
 UNSUPPORTED(cusolverDnSpotri_bufferSize)
-UNSUPPORTED(cusolverDnSpotrs)
-UNSUPPORTED(cusolverDnSpotrsBatched)
-UNSUPPORTED(cusolverDnSsyevd)
-UNSUPPORTED(cusolverDnSsyevd_bufferSize)
 UNSUPPORTED(cusolverDnSsyevdx)
 UNSUPPORTED(cusolverDnSsyevdx_bufferSize)
 UNSUPPORTED(cusolverDnSsyevj)
-UNSUPPORTED(cusolverDnSsyevjBatched)
-UNSUPPORTED(cusolverDnSsyevjBatched_bufferSize)
 UNSUPPORTED(cusolverDnSsyevj_bufferSize)
 UNSUPPORTED(cusolverDnSsygvd)
 UNSUPPORTED(cusolverDnSsygvd_bufferSize)
@@ -258,21 +168,12 @@ UNSUPPORTED(cusolverDnSsygvj)
 UNSUPPORTED(cusolverDnSsygvj_bufferSize)
 UNSUPPORTED(cusolverDnSsytrd)
 UNSUPPORTED(cusolverDnSsytrd_bufferSize)
-UNSUPPORTED(cusolverDnSsytrf)
-UNSUPPORTED(cusolverDnSsytrf_bufferSize)
 UNSUPPORTED(cusolverDnSsytri)
 UNSUPPORTED(cusolverDnSsytri_bufferSize)
-UNSUPPORTED(cusolverDnXgeev)
-UNSUPPORTED(cusolverDnXgeev_bufferSize)
-UNSUPPORTED(cusolverDnXgeqrf)
-UNSUPPORTED(cusolverDnXgeqrf_bufferSize)
 UNSUPPORTED(cusolverDnXgesvd)
 UNSUPPORTED(cusolverDnXgesvd_bufferSize)
 UNSUPPORTED(cusolverDnXgesvdjGetResidual)
 UNSUPPORTED(cusolverDnXgesvdjGetSweeps)
-UNSUPPORTED(cusolverDnXgesvdjSetMaxSweeps)
-UNSUPPORTED(cusolverDnXgesvdjSetSortEig)
-UNSUPPORTED(cusolverDnXgesvdjSetTolerance)
 UNSUPPORTED(cusolverDnXgesvdp)
 UNSUPPORTED(cusolverDnXgesvdp_bufferSize)
 UNSUPPORTED(cusolverDnXgesvdr)
@@ -282,13 +183,6 @@ UNSUPPORTED(cusolverDnXgetrf_bufferSize)
 UNSUPPORTED(cusolverDnXgetrs)
 UNSUPPORTED(cusolverDnXlarft)
 UNSUPPORTED(cusolverDnXlarft_bufferSize)
-UNSUPPORTED(cusolverDnXpotrf)
-UNSUPPORTED(cusolverDnXpotrf_bufferSize)
-UNSUPPORTED(cusolverDnXpotrs)
-UNSUPPORTED(cusolverDnXsyevBatched)
-UNSUPPORTED(cusolverDnXsyevBatched_bufferSize)
-UNSUPPORTED(cusolverDnXsyevd)
-UNSUPPORTED(cusolverDnXsyevd_bufferSize)
 UNSUPPORTED(cusolverDnXsyevdx)
 UNSUPPORTED(cusolverDnXsyevdx_bufferSize)
 UNSUPPORTED(cusolverDnXsyevjGetResidual)
@@ -296,8 +190,6 @@ UNSUPPORTED(cusolverDnXsyevjGetSweeps)
 UNSUPPORTED(cusolverDnXsyevjSetMaxSweeps)
 UNSUPPORTED(cusolverDnXsyevjSetSortEig)
 UNSUPPORTED(cusolverDnXsyevjSetTolerance)
-UNSUPPORTED(cusolverDnXsytrs)
-UNSUPPORTED(cusolverDnXsytrs_bufferSize)
 UNSUPPORTED(cusolverDnXtrtri)
 UNSUPPORTED(cusolverDnXtrtri_bufferSize)
 UNSUPPORTED(cusolverDnZCgels)
@@ -322,26 +214,9 @@ UNSUPPORTED(cusolverDnZZgesv)
 UNSUPPORTED(cusolverDnZZgesv_bufferSize)
 UNSUPPORTED(cusolverDnZgebrd)
 UNSUPPORTED(cusolverDnZgebrd_bufferSize)
-UNSUPPORTED(cusolverDnZgeqrf)
-UNSUPPORTED(cusolverDnZgeqrf_bufferSize)
-UNSUPPORTED(cusolverDnZgesvd)
-UNSUPPORTED(cusolverDnZgesvd_bufferSize)
-UNSUPPORTED(cusolverDnZgesvdaStridedBatched)
-UNSUPPORTED(cusolverDnZgesvdaStridedBatched_bufferSize)
-UNSUPPORTED(cusolverDnZgesvdj)
-UNSUPPORTED(cusolverDnZgesvdjBatched)
-UNSUPPORTED(cusolverDnZgesvdjBatched_bufferSize)
-UNSUPPORTED(cusolverDnZgesvdj_bufferSize)
-UNSUPPORTED(cusolverDnZgetrf)
-UNSUPPORTED(cusolverDnZgetrf_bufferSize)
-UNSUPPORTED(cusolverDnZgetrs)
-UNSUPPORTED(cusolverDnZheevd)
-UNSUPPORTED(cusolverDnZheevd_bufferSize)
 UNSUPPORTED(cusolverDnZheevdx)
 UNSUPPORTED(cusolverDnZheevdx_bufferSize)
 UNSUPPORTED(cusolverDnZheevj)
-UNSUPPORTED(cusolverDnZheevjBatched)
-UNSUPPORTED(cusolverDnZheevjBatched_bufferSize)
 UNSUPPORTED(cusolverDnZheevj_bufferSize)
 UNSUPPORTED(cusolverDnZhegvd)
 UNSUPPORTED(cusolverDnZhegvd_bufferSize)
@@ -354,25 +229,14 @@ UNSUPPORTED(cusolverDnZhetrd_bufferSize)
 UNSUPPORTED(cusolverDnZlaswp)
 UNSUPPORTED(cusolverDnZlauum)
 UNSUPPORTED(cusolverDnZlauum_bufferSize)
-UNSUPPORTED(cusolverDnZpotrf)
-UNSUPPORTED(cusolverDnZpotrfBatched)
-UNSUPPORTED(cusolverDnZpotrf_bufferSize)
 UNSUPPORTED(cusolverDnZpotri)
 UNSUPPORTED(cusolverDnZpotri_bufferSize)
-UNSUPPORTED(cusolverDnZpotrs)
-UNSUPPORTED(cusolverDnZpotrsBatched)
-UNSUPPORTED(cusolverDnZsytrf)
-UNSUPPORTED(cusolverDnZsytrf_bufferSize)
 UNSUPPORTED(cusolverDnZsytri)
 UNSUPPORTED(cusolverDnZsytri_bufferSize)
 UNSUPPORTED(cusolverDnZungbr)
 UNSUPPORTED(cusolverDnZungbr_bufferSize)
-UNSUPPORTED(cusolverDnZungqr)
-UNSUPPORTED(cusolverDnZungqr_bufferSize)
 UNSUPPORTED(cusolverDnZungtr)
 UNSUPPORTED(cusolverDnZungtr_bufferSize)
-UNSUPPORTED(cusolverDnZunmqr)
-UNSUPPORTED(cusolverDnZunmqr_bufferSize)
 UNSUPPORTED(cusolverDnZunmtr)
 UNSUPPORTED(cusolverDnZunmtr_bufferSize)
 UNSUPPORTED(cusolverGetProperty)
@@ -576,6 +440,143 @@ UNSUPPORTED(cusolverSpZcsrqrZeroPivotHost)
 UNSUPPORTED(cusolverSpZcsrqrsvBatched)
 UNSUPPORTED(cusolverSpZcsrzfdHost)
 
+extern void cusolverDnCgeqrf(void);
+extern void cusolverDnCgeqrf_bufferSize(void);
+extern void cusolverDnCgesvd(void);
+extern void cusolverDnCgesvd_bufferSize(void);
+extern void cusolverDnCgesvdaStridedBatched(void);
+extern void cusolverDnCgesvdaStridedBatched_bufferSize(void);
+extern void cusolverDnCgesvdj(void);
+extern void cusolverDnCgesvdjBatched(void);
+extern void cusolverDnCgesvdjBatched_bufferSize(void);
+extern void cusolverDnCgesvdj_bufferSize(void);
+extern void cusolverDnCgetrf(void);
+extern void cusolverDnCgetrf_bufferSize(void);
+extern void cusolverDnCgetrs(void);
+extern void cusolverDnCheevd(void);
+extern void cusolverDnCheevd_bufferSize(void);
+extern void cusolverDnCheevjBatched(void);
+extern void cusolverDnCheevjBatched_bufferSize(void);
+extern void cusolverDnCpotrf(void);
+extern void cusolverDnCpotrfBatched(void);
+extern void cusolverDnCpotrf_bufferSize(void);
+extern void cusolverDnCpotrs(void);
+extern void cusolverDnCpotrsBatched(void);
+extern void cusolverDnCreate(void);
+extern void cusolverDnCreateGesvdjInfo(void);
+extern void cusolverDnCreateParams(void);
+extern void cusolverDnCsytrf(void);
+extern void cusolverDnCsytrf_bufferSize(void);
+extern void cusolverDnCungqr(void);
+extern void cusolverDnCungqr_bufferSize(void);
+extern void cusolverDnCunmqr(void);
+extern void cusolverDnCunmqr_bufferSize(void);
+extern void cusolverDnDestroy(void);
+extern void cusolverDnDestroyGesvdjInfo(void);
+extern void cusolverDnDestroyParams(void);
+extern void cusolverDnDgeqrf(void);
+extern void cusolverDnDgeqrf_bufferSize(void);
+extern void cusolverDnDgesvd(void);
+extern void cusolverDnDgesvd_bufferSize(void);
+extern void cusolverDnDgesvdaStridedBatched(void);
+extern void cusolverDnDgesvdaStridedBatched_bufferSize(void);
+extern void cusolverDnDgesvdj(void);
+extern void cusolverDnDgesvdjBatched(void);
+extern void cusolverDnDgesvdjBatched_bufferSize(void);
+extern void cusolverDnDgesvdj_bufferSize(void);
+extern void cusolverDnDgetrf(void);
+extern void cusolverDnDgetrf_bufferSize(void);
+extern void cusolverDnDgetrs(void);
+extern void cusolverDnDorgqr(void);
+extern void cusolverDnDorgqr_bufferSize(void);
+extern void cusolverDnDormqr(void);
+extern void cusolverDnDormqr_bufferSize(void);
+extern void cusolverDnDpotrf(void);
+extern void cusolverDnDpotrfBatched(void);
+extern void cusolverDnDpotrf_bufferSize(void);
+extern void cusolverDnDpotrs(void);
+extern void cusolverDnDpotrsBatched(void);
+extern void cusolverDnDsyevd(void);
+extern void cusolverDnDsyevd_bufferSize(void);
+extern void cusolverDnDsyevjBatched(void);
+extern void cusolverDnDsyevjBatched_bufferSize(void);
+extern void cusolverDnDsytrf(void);
+extern void cusolverDnDsytrf_bufferSize(void);
+extern void cusolverDnGetStream(void);
+extern void cusolverDnSetStream(void);
+extern void cusolverDnSgeqrf(void);
+extern void cusolverDnSgeqrf_bufferSize(void);
+extern void cusolverDnSgesvd(void);
+extern void cusolverDnSgesvd_bufferSize(void);
+extern void cusolverDnSgesvdaStridedBatched(void);
+extern void cusolverDnSgesvdaStridedBatched_bufferSize(void);
+extern void cusolverDnSgesvdj(void);
+extern void cusolverDnSgesvdjBatched(void);
+extern void cusolverDnSgesvdjBatched_bufferSize(void);
+extern void cusolverDnSgesvdj_bufferSize(void);
+extern void cusolverDnSgetrf(void);
+extern void cusolverDnSgetrf_bufferSize(void);
+extern void cusolverDnSgetrs(void);
+extern void cusolverDnSorgqr(void);
+extern void cusolverDnSorgqr_bufferSize(void);
+extern void cusolverDnSormqr(void);
+extern void cusolverDnSormqr_bufferSize(void);
+extern void cusolverDnSpotrf(void);
+extern void cusolverDnSpotrfBatched(void);
+extern void cusolverDnSpotrf_bufferSize(void);
+extern void cusolverDnSpotrs(void);
+extern void cusolverDnSpotrsBatched(void);
+extern void cusolverDnSsyevd(void);
+extern void cusolverDnSsyevd_bufferSize(void);
+extern void cusolverDnSsyevjBatched(void);
+extern void cusolverDnSsyevjBatched_bufferSize(void);
+extern void cusolverDnSsytrf(void);
+extern void cusolverDnSsytrf_bufferSize(void);
+extern void cusolverDnXgeev(void);
+extern void cusolverDnXgeev_bufferSize(void);
+extern void cusolverDnXgeqrf(void);
+extern void cusolverDnXgeqrf_bufferSize(void);
+extern void cusolverDnXgesvdjSetMaxSweeps(void);
+extern void cusolverDnXgesvdjSetSortEig(void);
+extern void cusolverDnXgesvdjSetTolerance(void);
+extern void cusolverDnXpotrf(void);
+extern void cusolverDnXpotrf_bufferSize(void);
+extern void cusolverDnXpotrs(void);
+extern void cusolverDnXsyevBatched(void);
+extern void cusolverDnXsyevBatched_bufferSize(void);
+extern void cusolverDnXsyevd(void);
+extern void cusolverDnXsyevd_bufferSize(void);
+extern void cusolverDnXsytrs(void);
+extern void cusolverDnXsytrs_bufferSize(void);
+extern void cusolverDnZgeqrf(void);
+extern void cusolverDnZgeqrf_bufferSize(void);
+extern void cusolverDnZgesvd(void);
+extern void cusolverDnZgesvd_bufferSize(void);
+extern void cusolverDnZgesvdaStridedBatched(void);
+extern void cusolverDnZgesvdaStridedBatched_bufferSize(void);
+extern void cusolverDnZgesvdj(void);
+extern void cusolverDnZgesvdjBatched(void);
+extern void cusolverDnZgesvdjBatched_bufferSize(void);
+extern void cusolverDnZgesvdj_bufferSize(void);
+extern void cusolverDnZgetrf(void);
+extern void cusolverDnZgetrf_bufferSize(void);
+extern void cusolverDnZgetrs(void);
+extern void cusolverDnZheevd(void);
+extern void cusolverDnZheevd_bufferSize(void);
+extern void cusolverDnZheevjBatched(void);
+extern void cusolverDnZheevjBatched_bufferSize(void);
+extern void cusolverDnZpotrf(void);
+extern void cusolverDnZpotrfBatched(void);
+extern void cusolverDnZpotrf_bufferSize(void);
+extern void cusolverDnZpotrs(void);
+extern void cusolverDnZpotrsBatched(void);
+extern void cusolverDnZsytrf(void);
+extern void cusolverDnZsytrf_bufferSize(void);
+extern void cusolverDnZungqr(void);
+extern void cusolverDnZungqr_bufferSize(void);
+extern void cusolverDnZunmqr(void);
+extern void cusolverDnZunmqr_bufferSize(void);
+
 const struct phantora_function phantora_functions[] = {
     {"cusolverDnCCgels", (void*)&cusolverDnCCgels, phantora_function_unsupported},
     {"cusolverDnCCgels_bufferSize", (void*)&cusolverDnCCgels_bufferSize, phantora_function_unsupported},
@@ -595,26 +596,26 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnCYgesv_bufferSize", (void*)&cusolverDnCYgesv_bufferSize, phantora_function_unsupported},
     {"cusolverDnCgebrd", (void*)&cusolverDnCgebrd, phantora_function_unsupported},
     {"cusolverDnCgebrd_bufferSize", (void*)&cusolverDnCgebrd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCgeqrf", (void*)&cusolverDnCgeqrf, phantora_function_unsupported},
-    {"cusolverDnCgeqrf_bufferSize", (void*)&cusolverDnCgeqrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCgesvd", (void*)&cusolverDnCgesvd, phantora_function_unsupported},
-    {"cusolverDnCgesvd_bufferSize", (void*)&cusolverDnCgesvd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCgesvdaStridedBatched", (void*)&cusolverDnCgesvdaStridedBatched, phantora_function_unsupported},
-    {"cusolverDnCgesvdaStridedBatched_bufferSize", (void*)&cusolverDnCgesvdaStridedBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCgesvdj", (void*)&cusolverDnCgesvdj, phantora_function_unsupported},
-    {"cusolverDnCgesvdjBatched", (void*)&cusolverDnCgesvdjBatched, phantora_function_unsupported},
-    {"cusolverDnCgesvdjBatched_bufferSize", (void*)&cusolverDnCgesvdjBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCgesvdj_bufferSize", (void*)&cusolverDnCgesvdj_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCgetrf", (void*)&cusolverDnCgetrf, phantora_function_unsupported},
-    {"cusolverDnCgetrf_bufferSize", (void*)&cusolverDnCgetrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCgetrs", (void*)&cusolverDnCgetrs, phantora_function_unsupported},
-    {"cusolverDnCheevd", (void*)&cusolverDnCheevd, phantora_function_unsupported},
-    {"cusolverDnCheevd_bufferSize", (void*)&cusolverDnCheevd_bufferSize, phantora_function_unsupported},
+    {"cusolverDnCgeqrf", (void*)&cusolverDnCgeqrf, phantora_function_emulated},
+    {"cusolverDnCgeqrf_bufferSize", (void*)&cusolverDnCgeqrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnCgesvd", (void*)&cusolverDnCgesvd, phantora_function_emulated},
+    {"cusolverDnCgesvd_bufferSize", (void*)&cusolverDnCgesvd_bufferSize, phantora_function_emulated},
+    {"cusolverDnCgesvdaStridedBatched", (void*)&cusolverDnCgesvdaStridedBatched, phantora_function_emulated},
+    {"cusolverDnCgesvdaStridedBatched_bufferSize", (void*)&cusolverDnCgesvdaStridedBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnCgesvdj", (void*)&cusolverDnCgesvdj, phantora_function_emulated},
+    {"cusolverDnCgesvdjBatched", (void*)&cusolverDnCgesvdjBatched, phantora_function_emulated},
+    {"cusolverDnCgesvdjBatched_bufferSize", (void*)&cusolverDnCgesvdjBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnCgesvdj_bufferSize", (void*)&cusolverDnCgesvdj_bufferSize, phantora_function_emulated},
+    {"cusolverDnCgetrf", (void*)&cusolverDnCgetrf, phantora_function_emulated},
+    {"cusolverDnCgetrf_bufferSize", (void*)&cusolverDnCgetrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnCgetrs", (void*)&cusolverDnCgetrs, phantora_function_emulated},
+    {"cusolverDnCheevd", (void*)&cusolverDnCheevd, phantora_function_emulated},
+    {"cusolverDnCheevd_bufferSize", (void*)&cusolverDnCheevd_bufferSize, phantora_function_emulated},
     {"cusolverDnCheevdx", (void*)&cusolverDnCheevdx, phantora_function_unsupported},
     {"cusolverDnCheevdx_bufferSize", (void*)&cusolverDnCheevdx_bufferSize, phantora_function_unsupported},
     {"cusolverDnCheevj", (void*)&cusolverDnCheevj, phantora_function_unsupported},
-    {"cusolverDnCheevjBatched", (void*)&cusolverDnCheevjBatched, phantora_function_unsupported},
-    {"cusolverDnCheevjBatched_bufferSize", (void*)&cusolverDnCheevjBatched_bufferSize, phantora_function_unsupported},
+    {"cusolverDnCheevjBatched", (void*)&cusolverDnCheevjBatched, phantora_function_emulated},
+    {"cusolverDnCheevjBatched_bufferSize", (void*)&cusolverDnCheevjBatched_bufferSize, phantora_function_emulated},
     {"cusolverDnCheevj_bufferSize", (void*)&cusolverDnCheevj_bufferSize, phantora_function_unsupported},
     {"cusolverDnChegvd", (void*)&cusolverDnChegvd, phantora_function_unsupported},
     {"cusolverDnChegvd_bufferSize", (void*)&cusolverDnChegvd_bufferSize, phantora_function_unsupported},
@@ -627,29 +628,29 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnClaswp", (void*)&cusolverDnClaswp, phantora_function_unsupported},
     {"cusolverDnClauum", (void*)&cusolverDnClauum, phantora_function_unsupported},
     {"cusolverDnClauum_bufferSize", (void*)&cusolverDnClauum_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCpotrf", (void*)&cusolverDnCpotrf, phantora_function_unsupported},
-    {"cusolverDnCpotrfBatched", (void*)&cusolverDnCpotrfBatched, phantora_function_unsupported},
-    {"cusolverDnCpotrf_bufferSize", (void*)&cusolverDnCpotrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnCpotrf", (void*)&cusolverDnCpotrf, phantora_function_emulated},
+    {"cusolverDnCpotrfBatched", (void*)&cusolverDnCpotrfBatched, phantora_function_emulated},
+    {"cusolverDnCpotrf_bufferSize", (void*)&cusolverDnCpotrf_bufferSize, phantora_function_emulated},
     {"cusolverDnCpotri", (void*)&cusolverDnCpotri, phantora_function_unsupported},
     {"cusolverDnCpotri_bufferSize", (void*)&cusolverDnCpotri_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCpotrs", (void*)&cusolverDnCpotrs, phantora_function_unsupported},
-    {"cusolverDnCpotrsBatched", (void*)&cusolverDnCpotrsBatched, phantora_function_unsupported},
-    {"cusolverDnCreate", (void*)&cusolverDnCreate, phantora_function_unsupported},
-    {"cusolverDnCreateGesvdjInfo", (void*)&cusolverDnCreateGesvdjInfo, phantora_function_unsupported},
-    {"cusolverDnCreateParams", (void*)&cusolverDnCreateParams, phantora_function_unsupported},
+    {"cusolverDnCpotrs", (void*)&cusolverDnCpotrs, phantora_function_emulated},
+    {"cusolverDnCpotrsBatched", (void*)&cusolverDnCpotrsBatched, phantora_function_emulated},
+    {"cusolverDnCreate", (void*)&cusolverDnCreate, phantora_function_emulated},
+    {"cusolverDnCreateGesvdjInfo", (void*)&cusolverDnCreateGesvdjInfo, phantora_function_emulated},
+    {"cusolverDnCreateParams", (void*)&cusolverDnCreateParams, phantora_function_emulated},
     {"cusolverDnCreateSyevjInfo", (void*)&cusolverDnCreateSyevjInfo, phantora_function_unsupported},
-    {"cusolverDnCsytrf", (void*)&cusolverDnCsytrf, phantora_function_unsupported},
-    {"cusolverDnCsytrf_bufferSize", (void*)&cusolverDnCsytrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnCsytrf", (void*)&cusolverDnCsytrf, phantora_function_emulated},
+    {"cusolverDnCsytrf_bufferSize", (void*)&cusolverDnCsytrf_bufferSize, phantora_function_emulated},
     {"cusolverDnCsytri", (void*)&cusolverDnCsytri, phantora_function_unsupported},
     {"cusolverDnCsytri_bufferSize", (void*)&cusolverDnCsytri_bufferSize, phantora_function_unsupported},
     {"cusolverDnCungbr", (void*)&cusolverDnCungbr, phantora_function_unsupported},
     {"cusolverDnCungbr_bufferSize", (void*)&cusolverDnCungbr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCungqr", (void*)&cusolverDnCungqr, phantora_function_unsupported},
-    {"cusolverDnCungqr_bufferSize", (void*)&cusolverDnCungqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnCungqr", (void*)&cusolverDnCungqr, phantora_function_emulated},
+    {"cusolverDnCungqr_bufferSize", (void*)&cusolverDnCungqr_bufferSize, phantora_function_emulated},
     {"cusolverDnCungtr", (void*)&cusolverDnCungtr, phantora_function_unsupported},
     {"cusolverDnCungtr_bufferSize", (void*)&cusolverDnCungtr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnCunmqr", (void*)&cusolverDnCunmqr, phantora_function_unsupported},
-    {"cusolverDnCunmqr_bufferSize", (void*)&cusolverDnCunmqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnCunmqr", (void*)&cusolverDnCunmqr, phantora_function_emulated},
+    {"cusolverDnCunmqr_bufferSize", (void*)&cusolverDnCunmqr_bufferSize, phantora_function_emulated},
     {"cusolverDnCunmtr", (void*)&cusolverDnCunmtr, phantora_function_unsupported},
     {"cusolverDnCunmtr_bufferSize", (void*)&cusolverDnCunmtr_bufferSize, phantora_function_unsupported},
     {"cusolverDnDBgels", (void*)&cusolverDnDBgels, phantora_function_unsupported},
@@ -672,52 +673,52 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnDXgels_bufferSize", (void*)&cusolverDnDXgels_bufferSize, phantora_function_unsupported},
     {"cusolverDnDXgesv", (void*)&cusolverDnDXgesv, phantora_function_unsupported},
     {"cusolverDnDXgesv_bufferSize", (void*)&cusolverDnDXgesv_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDestroy", (void*)&cusolverDnDestroy, phantora_function_unsupported},
-    {"cusolverDnDestroyGesvdjInfo", (void*)&cusolverDnDestroyGesvdjInfo, phantora_function_unsupported},
-    {"cusolverDnDestroyParams", (void*)&cusolverDnDestroyParams, phantora_function_unsupported},
+    {"cusolverDnDestroy", (void*)&cusolverDnDestroy, phantora_function_emulated},
+    {"cusolverDnDestroyGesvdjInfo", (void*)&cusolverDnDestroyGesvdjInfo, phantora_function_emulated},
+    {"cusolverDnDestroyParams", (void*)&cusolverDnDestroyParams, phantora_function_emulated},
     {"cusolverDnDestroySyevjInfo", (void*)&cusolverDnDestroySyevjInfo, phantora_function_unsupported},
     {"cusolverDnDgebrd", (void*)&cusolverDnDgebrd, phantora_function_unsupported},
     {"cusolverDnDgebrd_bufferSize", (void*)&cusolverDnDgebrd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDgeqrf", (void*)&cusolverDnDgeqrf, phantora_function_unsupported},
-    {"cusolverDnDgeqrf_bufferSize", (void*)&cusolverDnDgeqrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDgesvd", (void*)&cusolverDnDgesvd, phantora_function_unsupported},
-    {"cusolverDnDgesvd_bufferSize", (void*)&cusolverDnDgesvd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDgesvdaStridedBatched", (void*)&cusolverDnDgesvdaStridedBatched, phantora_function_unsupported},
-    {"cusolverDnDgesvdaStridedBatched_bufferSize", (void*)&cusolverDnDgesvdaStridedBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDgesvdj", (void*)&cusolverDnDgesvdj, phantora_function_unsupported},
-    {"cusolverDnDgesvdjBatched", (void*)&cusolverDnDgesvdjBatched, phantora_function_unsupported},
-    {"cusolverDnDgesvdjBatched_bufferSize", (void*)&cusolverDnDgesvdjBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDgesvdj_bufferSize", (void*)&cusolverDnDgesvdj_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDgetrf", (void*)&cusolverDnDgetrf, phantora_function_unsupported},
-    {"cusolverDnDgetrf_bufferSize", (void*)&cusolverDnDgetrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDgetrs", (void*)&cusolverDnDgetrs, phantora_function_unsupported},
+    {"cusolverDnDgeqrf", (void*)&cusolverDnDgeqrf, phantora_function_emulated},
+    {"cusolverDnDgeqrf_bufferSize", (void*)&cusolverDnDgeqrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnDgesvd", (void*)&cusolverDnDgesvd, phantora_function_emulated},
+    {"cusolverDnDgesvd_bufferSize", (void*)&cusolverDnDgesvd_bufferSize, phantora_function_emulated},
+    {"cusolverDnDgesvdaStridedBatched", (void*)&cusolverDnDgesvdaStridedBatched, phantora_function_emulated},
+    {"cusolverDnDgesvdaStridedBatched_bufferSize", (void*)&cusolverDnDgesvdaStridedBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnDgesvdj", (void*)&cusolverDnDgesvdj, phantora_function_emulated},
+    {"cusolverDnDgesvdjBatched", (void*)&cusolverDnDgesvdjBatched, phantora_function_emulated},
+    {"cusolverDnDgesvdjBatched_bufferSize", (void*)&cusolverDnDgesvdjBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnDgesvdj_bufferSize", (void*)&cusolverDnDgesvdj_bufferSize, phantora_function_emulated},
+    {"cusolverDnDgetrf", (void*)&cusolverDnDgetrf, phantora_function_emulated},
+    {"cusolverDnDgetrf_bufferSize", (void*)&cusolverDnDgetrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnDgetrs", (void*)&cusolverDnDgetrs, phantora_function_emulated},
     {"cusolverDnDlaswp", (void*)&cusolverDnDlaswp, phantora_function_unsupported},
     {"cusolverDnDlauum", (void*)&cusolverDnDlauum, phantora_function_unsupported},
     {"cusolverDnDlauum_bufferSize", (void*)&cusolverDnDlauum_bufferSize, phantora_function_unsupported},
     {"cusolverDnDorgbr", (void*)&cusolverDnDorgbr, phantora_function_unsupported},
     {"cusolverDnDorgbr_bufferSize", (void*)&cusolverDnDorgbr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDorgqr", (void*)&cusolverDnDorgqr, phantora_function_unsupported},
-    {"cusolverDnDorgqr_bufferSize", (void*)&cusolverDnDorgqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnDorgqr", (void*)&cusolverDnDorgqr, phantora_function_emulated},
+    {"cusolverDnDorgqr_bufferSize", (void*)&cusolverDnDorgqr_bufferSize, phantora_function_emulated},
     {"cusolverDnDorgtr", (void*)&cusolverDnDorgtr, phantora_function_unsupported},
     {"cusolverDnDorgtr_bufferSize", (void*)&cusolverDnDorgtr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDormqr", (void*)&cusolverDnDormqr, phantora_function_unsupported},
-    {"cusolverDnDormqr_bufferSize", (void*)&cusolverDnDormqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnDormqr", (void*)&cusolverDnDormqr, phantora_function_emulated},
+    {"cusolverDnDormqr_bufferSize", (void*)&cusolverDnDormqr_bufferSize, phantora_function_emulated},
     {"cusolverDnDormtr", (void*)&cusolverDnDormtr, phantora_function_unsupported},
     {"cusolverDnDormtr_bufferSize", (void*)&cusolverDnDormtr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDpotrf", (void*)&cusolverDnDpotrf, phantora_function_unsupported},
-    {"cusolverDnDpotrfBatched", (void*)&cusolverDnDpotrfBatched, phantora_function_unsupported},
-    {"cusolverDnDpotrf_bufferSize", (void*)&cusolverDnDpotrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnDpotrf", (void*)&cusolverDnDpotrf, phantora_function_emulated},
+    {"cusolverDnDpotrfBatched", (void*)&cusolverDnDpotrfBatched, phantora_function_emulated},
+    {"cusolverDnDpotrf_bufferSize", (void*)&cusolverDnDpotrf_bufferSize, phantora_function_emulated},
     {"cusolverDnDpotri", (void*)&cusolverDnDpotri, phantora_function_unsupported},
     {"cusolverDnDpotri_bufferSize", (void*)&cusolverDnDpotri_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDpotrs", (void*)&cusolverDnDpotrs, phantora_function_unsupported},
-    {"cusolverDnDpotrsBatched", (void*)&cusolverDnDpotrsBatched, phantora_function_unsupported},
-    {"cusolverDnDsyevd", (void*)&cusolverDnDsyevd, phantora_function_unsupported},
-    {"cusolverDnDsyevd_bufferSize", (void*)&cusolverDnDsyevd_bufferSize, phantora_function_unsupported},
+    {"cusolverDnDpotrs", (void*)&cusolverDnDpotrs, phantora_function_emulated},
+    {"cusolverDnDpotrsBatched", (void*)&cusolverDnDpotrsBatched, phantora_function_emulated},
+    {"cusolverDnDsyevd", (void*)&cusolverDnDsyevd, phantora_function_emulated},
+    {"cusolverDnDsyevd_bufferSize", (void*)&cusolverDnDsyevd_bufferSize, phantora_function_emulated},
     {"cusolverDnDsyevdx", (void*)&cusolverDnDsyevdx, phantora_function_unsupported},
     {"cusolverDnDsyevdx_bufferSize", (void*)&cusolverDnDsyevdx_bufferSize, phantora_function_unsupported},
     {"cusolverDnDsyevj", (void*)&cusolverDnDsyevj, phantora_function_unsupported},
-    {"cusolverDnDsyevjBatched", (void*)&cusolverDnDsyevjBatched, phantora_function_unsupported},
-    {"cusolverDnDsyevjBatched_bufferSize", (void*)&cusolverDnDsyevjBatched_bufferSize, phantora_function_unsupported},
+    {"cusolverDnDsyevjBatched", (void*)&cusolverDnDsyevjBatched, phantora_function_emulated},
+    {"cusolverDnDsyevjBatched_bufferSize", (void*)&cusolverDnDsyevjBatched_bufferSize, phantora_function_emulated},
     {"cusolverDnDsyevj_bufferSize", (void*)&cusolverDnDsyevj_bufferSize, phantora_function_unsupported},
     {"cusolverDnDsygvd", (void*)&cusolverDnDsygvd, phantora_function_unsupported},
     {"cusolverDnDsygvd_bufferSize", (void*)&cusolverDnDsygvd_bufferSize, phantora_function_unsupported},
@@ -727,14 +728,14 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnDsygvj_bufferSize", (void*)&cusolverDnDsygvj_bufferSize, phantora_function_unsupported},
     {"cusolverDnDsytrd", (void*)&cusolverDnDsytrd, phantora_function_unsupported},
     {"cusolverDnDsytrd_bufferSize", (void*)&cusolverDnDsytrd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnDsytrf", (void*)&cusolverDnDsytrf, phantora_function_unsupported},
-    {"cusolverDnDsytrf_bufferSize", (void*)&cusolverDnDsytrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnDsytrf", (void*)&cusolverDnDsytrf, phantora_function_emulated},
+    {"cusolverDnDsytrf_bufferSize", (void*)&cusolverDnDsytrf_bufferSize, phantora_function_emulated},
     {"cusolverDnDsytri", (void*)&cusolverDnDsytri, phantora_function_unsupported},
     {"cusolverDnDsytri_bufferSize", (void*)&cusolverDnDsytri_bufferSize, phantora_function_unsupported},
     {"cusolverDnGetDeterministicMode", (void*)&cusolverDnGetDeterministicMode, phantora_function_unsupported},
     {"cusolverDnGetEmulationStrategy", (void*)&cusolverDnGetEmulationStrategy, phantora_function_unsupported},
     {"cusolverDnGetMathMode", (void*)&cusolverDnGetMathMode, phantora_function_unsupported},
-    {"cusolverDnGetStream", (void*)&cusolverDnGetStream, phantora_function_unsupported},
+    {"cusolverDnGetStream", (void*)&cusolverDnGetStream, phantora_function_emulated},
     {"cusolverDnIRSInfosCreate", (void*)&cusolverDnIRSInfosCreate, phantora_function_unsupported},
     {"cusolverDnIRSInfosDestroy", (void*)&cusolverDnIRSInfosDestroy, phantora_function_unsupported},
     {"cusolverDnIRSInfosGetMaxIters", (void*)&cusolverDnIRSInfosGetMaxIters, phantora_function_unsupported},
@@ -779,49 +780,49 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnSetDeterministicMode", (void*)&cusolverDnSetDeterministicMode, phantora_function_unsupported},
     {"cusolverDnSetEmulationStrategy", (void*)&cusolverDnSetEmulationStrategy, phantora_function_unsupported},
     {"cusolverDnSetMathMode", (void*)&cusolverDnSetMathMode, phantora_function_unsupported},
-    {"cusolverDnSetStream", (void*)&cusolverDnSetStream, phantora_function_unsupported},
+    {"cusolverDnSetStream", (void*)&cusolverDnSetStream, phantora_function_emulated},
     {"cusolverDnSgebrd", (void*)&cusolverDnSgebrd, phantora_function_unsupported},
     {"cusolverDnSgebrd_bufferSize", (void*)&cusolverDnSgebrd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSgeqrf", (void*)&cusolverDnSgeqrf, phantora_function_unsupported},
-    {"cusolverDnSgeqrf_bufferSize", (void*)&cusolverDnSgeqrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSgesvd", (void*)&cusolverDnSgesvd, phantora_function_unsupported},
-    {"cusolverDnSgesvd_bufferSize", (void*)&cusolverDnSgesvd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSgesvdaStridedBatched", (void*)&cusolverDnSgesvdaStridedBatched, phantora_function_unsupported},
-    {"cusolverDnSgesvdaStridedBatched_bufferSize", (void*)&cusolverDnSgesvdaStridedBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSgesvdj", (void*)&cusolverDnSgesvdj, phantora_function_unsupported},
-    {"cusolverDnSgesvdjBatched", (void*)&cusolverDnSgesvdjBatched, phantora_function_unsupported},
-    {"cusolverDnSgesvdjBatched_bufferSize", (void*)&cusolverDnSgesvdjBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSgesvdj_bufferSize", (void*)&cusolverDnSgesvdj_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSgetrf", (void*)&cusolverDnSgetrf, phantora_function_unsupported},
-    {"cusolverDnSgetrf_bufferSize", (void*)&cusolverDnSgetrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSgetrs", (void*)&cusolverDnSgetrs, phantora_function_unsupported},
+    {"cusolverDnSgeqrf", (void*)&cusolverDnSgeqrf, phantora_function_emulated},
+    {"cusolverDnSgeqrf_bufferSize", (void*)&cusolverDnSgeqrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnSgesvd", (void*)&cusolverDnSgesvd, phantora_function_emulated},
+    {"cusolverDnSgesvd_bufferSize", (void*)&cusolverDnSgesvd_bufferSize, phantora_function_emulated},
+    {"cusolverDnSgesvdaStridedBatched", (void*)&cusolverDnSgesvdaStridedBatched, phantora_function_emulated},
+    {"cusolverDnSgesvdaStridedBatched_bufferSize", (void*)&cusolverDnSgesvdaStridedBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnSgesvdj", (void*)&cusolverDnSgesvdj, phantora_function_emulated},
+    {"cusolverDnSgesvdjBatched", (void*)&cusolverDnSgesvdjBatched, phantora_function_emulated},
+    {"cusolverDnSgesvdjBatched_bufferSize", (void*)&cusolverDnSgesvdjBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnSgesvdj_bufferSize", (void*)&cusolverDnSgesvdj_bufferSize, phantora_function_emulated},
+    {"cusolverDnSgetrf", (void*)&cusolverDnSgetrf, phantora_function_emulated},
+    {"cusolverDnSgetrf_bufferSize", (void*)&cusolverDnSgetrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnSgetrs", (void*)&cusolverDnSgetrs, phantora_function_emulated},
     {"cusolverDnSlaswp", (void*)&cusolverDnSlaswp, phantora_function_unsupported},
     {"cusolverDnSlauum", (void*)&cusolverDnSlauum, phantora_function_unsupported},
     {"cusolverDnSlauum_bufferSize", (void*)&cusolverDnSlauum_bufferSize, phantora_function_unsupported},
     {"cusolverDnSorgbr", (void*)&cusolverDnSorgbr, phantora_function_unsupported},
     {"cusolverDnSorgbr_bufferSize", (void*)&cusolverDnSorgbr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSorgqr", (void*)&cusolverDnSorgqr, phantora_function_unsupported},
-    {"cusolverDnSorgqr_bufferSize", (void*)&cusolverDnSorgqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnSorgqr", (void*)&cusolverDnSorgqr, phantora_function_emulated},
+    {"cusolverDnSorgqr_bufferSize", (void*)&cusolverDnSorgqr_bufferSize, phantora_function_emulated},
     {"cusolverDnSorgtr", (void*)&cusolverDnSorgtr, phantora_function_unsupported},
     {"cusolverDnSorgtr_bufferSize", (void*)&cusolverDnSorgtr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSormqr", (void*)&cusolverDnSormqr, phantora_function_unsupported},
-    {"cusolverDnSormqr_bufferSize", (void*)&cusolverDnSormqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnSormqr", (void*)&cusolverDnSormqr, phantora_function_emulated},
+    {"cusolverDnSormqr_bufferSize", (void*)&cusolverDnSormqr_bufferSize, phantora_function_emulated},
     {"cusolverDnSormtr", (void*)&cusolverDnSormtr, phantora_function_unsupported},
     {"cusolverDnSormtr_bufferSize", (void*)&cusolverDnSormtr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSpotrf", (void*)&cusolverDnSpotrf, phantora_function_unsupported},
-    {"cusolverDnSpotrfBatched", (void*)&cusolverDnSpotrfBatched, phantora_function_unsupported},
-    {"cusolverDnSpotrf_bufferSize", (void*)&cusolverDnSpotrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnSpotrf", (void*)&cusolverDnSpotrf, phantora_function_emulated},
+    {"cusolverDnSpotrfBatched", (void*)&cusolverDnSpotrfBatched, phantora_function_emulated},
+    {"cusolverDnSpotrf_bufferSize", (void*)&cusolverDnSpotrf_bufferSize, phantora_function_emulated},
     {"cusolverDnSpotri", (void*)&cusolverDnSpotri, phantora_function_unsupported},
     {"cusolverDnSpotri_bufferSize", (void*)&cusolverDnSpotri_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSpotrs", (void*)&cusolverDnSpotrs, phantora_function_unsupported},
-    {"cusolverDnSpotrsBatched", (void*)&cusolverDnSpotrsBatched, phantora_function_unsupported},
-    {"cusolverDnSsyevd", (void*)&cusolverDnSsyevd, phantora_function_unsupported},
-    {"cusolverDnSsyevd_bufferSize", (void*)&cusolverDnSsyevd_bufferSize, phantora_function_unsupported},
+    {"cusolverDnSpotrs", (void*)&cusolverDnSpotrs, phantora_function_emulated},
+    {"cusolverDnSpotrsBatched", (void*)&cusolverDnSpotrsBatched, phantora_function_emulated},
+    {"cusolverDnSsyevd", (void*)&cusolverDnSsyevd, phantora_function_emulated},
+    {"cusolverDnSsyevd_bufferSize", (void*)&cusolverDnSsyevd_bufferSize, phantora_function_emulated},
     {"cusolverDnSsyevdx", (void*)&cusolverDnSsyevdx, phantora_function_unsupported},
     {"cusolverDnSsyevdx_bufferSize", (void*)&cusolverDnSsyevdx_bufferSize, phantora_function_unsupported},
     {"cusolverDnSsyevj", (void*)&cusolverDnSsyevj, phantora_function_unsupported},
-    {"cusolverDnSsyevjBatched", (void*)&cusolverDnSsyevjBatched, phantora_function_unsupported},
-    {"cusolverDnSsyevjBatched_bufferSize", (void*)&cusolverDnSsyevjBatched_bufferSize, phantora_function_unsupported},
+    {"cusolverDnSsyevjBatched", (void*)&cusolverDnSsyevjBatched, phantora_function_emulated},
+    {"cusolverDnSsyevjBatched_bufferSize", (void*)&cusolverDnSsyevjBatched_bufferSize, phantora_function_emulated},
     {"cusolverDnSsyevj_bufferSize", (void*)&cusolverDnSsyevj_bufferSize, phantora_function_unsupported},
     {"cusolverDnSsygvd", (void*)&cusolverDnSsygvd, phantora_function_unsupported},
     {"cusolverDnSsygvd_bufferSize", (void*)&cusolverDnSsygvd_bufferSize, phantora_function_unsupported},
@@ -831,21 +832,21 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnSsygvj_bufferSize", (void*)&cusolverDnSsygvj_bufferSize, phantora_function_unsupported},
     {"cusolverDnSsytrd", (void*)&cusolverDnSsytrd, phantora_function_unsupported},
     {"cusolverDnSsytrd_bufferSize", (void*)&cusolverDnSsytrd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnSsytrf", (void*)&cusolverDnSsytrf, phantora_function_unsupported},
-    {"cusolverDnSsytrf_bufferSize", (void*)&cusolverDnSsytrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnSsytrf", (void*)&cusolverDnSsytrf, phantora_function_emulated},
+    {"cusolverDnSsytrf_bufferSize", (void*)&cusolverDnSsytrf_bufferSize, phantora_function_emulated},
     {"cusolverDnSsytri", (void*)&cusolverDnSsytri, phantora_function_unsupported},
     {"cusolverDnSsytri_bufferSize", (void*)&cusolverDnSsytri_bufferSize, phantora_function_unsupported},
-    {"cusolverDnXgeev", (void*)&cusolverDnXgeev, phantora_function_unsupported},
-    {"cusolverDnXgeev_bufferSize", (void*)&cusolverDnXgeev_bufferSize, phantora_function_unsupported},
-    {"cusolverDnXgeqrf", (void*)&cusolverDnXgeqrf, phantora_function_unsupported},
-    {"cusolverDnXgeqrf_bufferSize", (void*)&cusolverDnXgeqrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnXgeev", (void*)&cusolverDnXgeev, phantora_function_emulated},
+    {"cusolverDnXgeev_bufferSize", (void*)&cusolverDnXgeev_bufferSize, phantora_function_emulated},
+    {"cusolverDnXgeqrf", (void*)&cusolverDnXgeqrf, phantora_function_emulated},
+    {"cusolverDnXgeqrf_bufferSize", (void*)&cusolverDnXgeqrf_bufferSize, phantora_function_emulated},
     {"cusolverDnXgesvd", (void*)&cusolverDnXgesvd, phantora_function_unsupported},
     {"cusolverDnXgesvd_bufferSize", (void*)&cusolverDnXgesvd_bufferSize, phantora_function_unsupported},
     {"cusolverDnXgesvdjGetResidual", (void*)&cusolverDnXgesvdjGetResidual, phantora_function_unsupported},
     {"cusolverDnXgesvdjGetSweeps", (void*)&cusolverDnXgesvdjGetSweeps, phantora_function_unsupported},
-    {"cusolverDnXgesvdjSetMaxSweeps", (void*)&cusolverDnXgesvdjSetMaxSweeps, phantora_function_unsupported},
-    {"cusolverDnXgesvdjSetSortEig", (void*)&cusolverDnXgesvdjSetSortEig, phantora_function_unsupported},
-    {"cusolverDnXgesvdjSetTolerance", (void*)&cusolverDnXgesvdjSetTolerance, phantora_function_unsupported},
+    {"cusolverDnXgesvdjSetMaxSweeps", (void*)&cusolverDnXgesvdjSetMaxSweeps, phantora_function_emulated},
+    {"cusolverDnXgesvdjSetSortEig", (void*)&cusolverDnXgesvdjSetSortEig, phantora_function_emulated},
+    {"cusolverDnXgesvdjSetTolerance", (void*)&cusolverDnXgesvdjSetTolerance, phantora_function_emulated},
     {"cusolverDnXgesvdp", (void*)&cusolverDnXgesvdp, phantora_function_unsupported},
     {"cusolverDnXgesvdp_bufferSize", (void*)&cusolverDnXgesvdp_bufferSize, phantora_function_unsupported},
     {"cusolverDnXgesvdr", (void*)&cusolverDnXgesvdr, phantora_function_unsupported},
@@ -855,13 +856,13 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnXgetrs", (void*)&cusolverDnXgetrs, phantora_function_unsupported},
     {"cusolverDnXlarft", (void*)&cusolverDnXlarft, phantora_function_unsupported},
     {"cusolverDnXlarft_bufferSize", (void*)&cusolverDnXlarft_bufferSize, phantora_function_unsupported},
-    {"cusolverDnXpotrf", (void*)&cusolverDnXpotrf, phantora_function_unsupported},
-    {"cusolverDnXpotrf_bufferSize", (void*)&cusolverDnXpotrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnXpotrs", (void*)&cusolverDnXpotrs, phantora_function_unsupported},
-    {"cusolverDnXsyevBatched", (void*)&cusolverDnXsyevBatched, phantora_function_unsupported},
-    {"cusolverDnXsyevBatched_bufferSize", (void*)&cusolverDnXsyevBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnXsyevd", (void*)&cusolverDnXsyevd, phantora_function_unsupported},
-    {"cusolverDnXsyevd_bufferSize", (void*)&cusolverDnXsyevd_bufferSize, phantora_function_unsupported},
+    {"cusolverDnXpotrf", (void*)&cusolverDnXpotrf, phantora_function_emulated},
+    {"cusolverDnXpotrf_bufferSize", (void*)&cusolverDnXpotrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnXpotrs", (void*)&cusolverDnXpotrs, phantora_function_emulated},
+    {"cusolverDnXsyevBatched", (void*)&cusolverDnXsyevBatched, phantora_function_emulated},
+    {"cusolverDnXsyevBatched_bufferSize", (void*)&cusolverDnXsyevBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnXsyevd", (void*)&cusolverDnXsyevd, phantora_function_emulated},
+    {"cusolverDnXsyevd_bufferSize", (void*)&cusolverDnXsyevd_bufferSize, phantora_function_emulated},
     {"cusolverDnXsyevdx", (void*)&cusolverDnXsyevdx, phantora_function_unsupported},
     {"cusolverDnXsyevdx_bufferSize", (void*)&cusolverDnXsyevdx_bufferSize, phantora_function_unsupported},
     {"cusolverDnXsyevjGetResidual", (void*)&cusolverDnXsyevjGetResidual, phantora_function_unsupported},
@@ -869,8 +870,8 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnXsyevjSetMaxSweeps", (void*)&cusolverDnXsyevjSetMaxSweeps, phantora_function_unsupported},
     {"cusolverDnXsyevjSetSortEig", (void*)&cusolverDnXsyevjSetSortEig, phantora_function_unsupported},
     {"cusolverDnXsyevjSetTolerance", (void*)&cusolverDnXsyevjSetTolerance, phantora_function_unsupported},
-    {"cusolverDnXsytrs", (void*)&cusolverDnXsytrs, phantora_function_unsupported},
-    {"cusolverDnXsytrs_bufferSize", (void*)&cusolverDnXsytrs_bufferSize, phantora_function_unsupported},
+    {"cusolverDnXsytrs", (void*)&cusolverDnXsytrs, phantora_function_emulated},
+    {"cusolverDnXsytrs_bufferSize", (void*)&cusolverDnXsytrs_bufferSize, phantora_function_emulated},
     {"cusolverDnXtrtri", (void*)&cusolverDnXtrtri, phantora_function_unsupported},
     {"cusolverDnXtrtri_bufferSize", (void*)&cusolverDnXtrtri_bufferSize, phantora_function_unsupported},
     {"cusolverDnZCgels", (void*)&cusolverDnZCgels, phantora_function_unsupported},
@@ -895,26 +896,26 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnZZgesv_bufferSize", (void*)&cusolverDnZZgesv_bufferSize, phantora_function_unsupported},
     {"cusolverDnZgebrd", (void*)&cusolverDnZgebrd, phantora_function_unsupported},
     {"cusolverDnZgebrd_bufferSize", (void*)&cusolverDnZgebrd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZgeqrf", (void*)&cusolverDnZgeqrf, phantora_function_unsupported},
-    {"cusolverDnZgeqrf_bufferSize", (void*)&cusolverDnZgeqrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZgesvd", (void*)&cusolverDnZgesvd, phantora_function_unsupported},
-    {"cusolverDnZgesvd_bufferSize", (void*)&cusolverDnZgesvd_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZgesvdaStridedBatched", (void*)&cusolverDnZgesvdaStridedBatched, phantora_function_unsupported},
-    {"cusolverDnZgesvdaStridedBatched_bufferSize", (void*)&cusolverDnZgesvdaStridedBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZgesvdj", (void*)&cusolverDnZgesvdj, phantora_function_unsupported},
-    {"cusolverDnZgesvdjBatched", (void*)&cusolverDnZgesvdjBatched, phantora_function_unsupported},
-    {"cusolverDnZgesvdjBatched_bufferSize", (void*)&cusolverDnZgesvdjBatched_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZgesvdj_bufferSize", (void*)&cusolverDnZgesvdj_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZgetrf", (void*)&cusolverDnZgetrf, phantora_function_unsupported},
-    {"cusolverDnZgetrf_bufferSize", (void*)&cusolverDnZgetrf_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZgetrs", (void*)&cusolverDnZgetrs, phantora_function_unsupported},
-    {"cusolverDnZheevd", (void*)&cusolverDnZheevd, phantora_function_unsupported},
-    {"cusolverDnZheevd_bufferSize", (void*)&cusolverDnZheevd_bufferSize, phantora_function_unsupported},
+    {"cusolverDnZgeqrf", (void*)&cusolverDnZgeqrf, phantora_function_emulated},
+    {"cusolverDnZgeqrf_bufferSize", (void*)&cusolverDnZgeqrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnZgesvd", (void*)&cusolverDnZgesvd, phantora_function_emulated},
+    {"cusolverDnZgesvd_bufferSize", (void*)&cusolverDnZgesvd_bufferSize, phantora_function_emulated},
+    {"cusolverDnZgesvdaStridedBatched", (void*)&cusolverDnZgesvdaStridedBatched, phantora_function_emulated},
+    {"cusolverDnZgesvdaStridedBatched_bufferSize", (void*)&cusolverDnZgesvdaStridedBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnZgesvdj", (void*)&cusolverDnZgesvdj, phantora_function_emulated},
+    {"cusolverDnZgesvdjBatched", (void*)&cusolverDnZgesvdjBatched, phantora_function_emulated},
+    {"cusolverDnZgesvdjBatched_bufferSize", (void*)&cusolverDnZgesvdjBatched_bufferSize, phantora_function_emulated},
+    {"cusolverDnZgesvdj_bufferSize", (void*)&cusolverDnZgesvdj_bufferSize, phantora_function_emulated},
+    {"cusolverDnZgetrf", (void*)&cusolverDnZgetrf, phantora_function_emulated},
+    {"cusolverDnZgetrf_bufferSize", (void*)&cusolverDnZgetrf_bufferSize, phantora_function_emulated},
+    {"cusolverDnZgetrs", (void*)&cusolverDnZgetrs, phantora_function_emulated},
+    {"cusolverDnZheevd", (void*)&cusolverDnZheevd, phantora_function_emulated},
+    {"cusolverDnZheevd_bufferSize", (void*)&cusolverDnZheevd_bufferSize, phantora_function_emulated},
     {"cusolverDnZheevdx", (void*)&cusolverDnZheevdx, phantora_function_unsupported},
     {"cusolverDnZheevdx_bufferSize", (void*)&cusolverDnZheevdx_bufferSize, phantora_function_unsupported},
     {"cusolverDnZheevj", (void*)&cusolverDnZheevj, phantora_function_unsupported},
-    {"cusolverDnZheevjBatched", (void*)&cusolverDnZheevjBatched, phantora_function_unsupported},
-    {"cusolverDnZheevjBatched_bufferSize", (void*)&cusolverDnZheevjBatched_bufferSize, phantora_function_unsupported},
+    {"cusolverDnZheevjBatched", (void*)&cusolverDnZheevjBatched, phantora_function_emulated},
+    {"cusolverDnZheevjBatched_bufferSize", (void*)&cusolverDnZheevjBatched_bufferSize, phantora_function_emulated},
     {"cusolverDnZheevj_bufferSize", (void*)&cusolverDnZheevj_bufferSize, phantora_function_unsupported},
     {"cusolverDnZhegvd", (void*)&cusolverDnZhegvd, phantora_function_unsupported},
     {"cusolverDnZhegvd_bufferSize", (void*)&cusolverDnZhegvd_bufferSize, phantora_function_unsupported},
@@ -927,25 +928,25 @@ const struct phantora_function phantora_functions[] = {
     {"cusolverDnZlaswp", (void*)&cusolverDnZlaswp, phantora_function_unsupported},
     {"cusolverDnZlauum", (void*)&cusolverDnZlauum, phantora_function_unsupported},
     {"cusolverDnZlauum_bufferSize", (void*)&cusolverDnZlauum_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZpotrf", (void*)&cusolverDnZpotrf, phantora_function_unsupported},
-    {"cusolverDnZpotrfBatched", (void*)&cusolverDnZpotrfBatched, phantora_function_unsupported},
-    {"cusolverDnZpotrf_bufferSize", (void*)&cusolverDnZpotrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnZpotrf", (void*)&cusolverDnZpotrf, phantora_function_emulated},
+    {"cusolverDnZpotrfBatched", (void*)&cusolverDnZpotrfBatched, phantora_function_emulated},
+    {"cusolverDnZpotrf_bufferSize", (void*)&cusolverDnZpotrf_bufferSize, phantora_function_emulated},
     {"cusolverDnZpotri", (void*)&cusolverDnZpotri, phantora_function_unsupported},
     {"cusolverDnZpotri_bufferSize", (void*)&cusolverDnZpotri_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZpotrs", (void*)&cusolverDnZpotrs, phantora_function_unsupported},
-    {"cusolverDnZpotrsBatched", (void*)&cusolverDnZpotrsBatched, phantora_function_unsupported},
-    {"cusolverDnZsytrf", (void*)&cusolverDnZsytrf, phantora_function_unsupported},
-    {"cusolverDnZsytrf_bufferSize", (void*)&cusolverDnZsytrf_bufferSize, phantora_function_unsupported},
+    {"cusolverDnZpotrs", (void*)&cusolverDnZpotrs, phantora_function_emulated},
+    {"cusolverDnZpotrsBatched", (void*)&cusolverDnZpotrsBatched, phantora_function_emulated},
+    {"cusolverDnZsytrf", (void*)&cusolverDnZsytrf, phantora_function_emulated},
+    {"cusolverDnZsytrf_bufferSize", (void*)&cusolverDnZsytrf_bufferSize, phantora_function_emulated},
     {"cusolverDnZsytri", (void*)&cusolverDnZsytri, phantora_function_unsupported},
     {"cusolverDnZsytri_bufferSize", (void*)&cusolverDnZsytri_bufferSize, phantora_function_unsupported},
     {"cusolverDnZungbr", (void*)&cusolverDnZungbr, phantora_function_unsupported},
     {"cusolverDnZungbr_bufferSize", (void*)&cusolverDnZungbr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZungqr", (void*)&cusolverDnZungqr, phantora_function_unsupported},
-    {"cusolverDnZungqr_bufferSize", (void*)&cusolverDnZungqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnZungqr", (void*)&cusolverDnZungqr, phantora_function_emulated},
+    {"cusolverDnZungqr_bufferSize", (void*)&cusolverDnZungqr_bufferSize, phantora_function_emulated},
     {"cusolverDnZungtr", (void*)&cusolverDnZungtr, phantora_function_unsupported},
     {"cusolverDnZungtr_bufferSize", (void*)&cusolverDnZungtr_bufferSize, phantora_function_unsupported},
-    {"cusolverDnZunmqr", (void*)&cusolverDnZunmqr, phantora_function_unsupported},
-    {"cusolverDnZunmqr_bufferSize", (void*)&cusolverDnZunmqr_bufferSize, phantora_function_unsupported},
+    {"cusolverDnZunmqr", (void*)&cusolverDnZunmqr, phantora_function_emulated},
+    {"cusolverDnZunmqr_bufferSize", (void*)&cusolverDnZunmqr_bufferSize, phantora_function_emulated},
     {"cusolverDnZunmtr", (void*)&cusolverDnZunmtr, phantora_function_unsupported},
     {"cusolverDnZunmtr_bufferSize", (void*)&cusolverDnZunmtr_bufferSize, phantora_function_unsupported},
     {"cusolverGetProperty", (void*)&cusolverGetProperty, phantora_function_unsupported},

@@ -15,14 +15,6 @@ UNSUPPORTED(cusparseCbsrilu02)
 UNSUPPORTED(cusparseCbsrilu02_analysis)
 UNSUPPORTED(cusparseCbsrilu02_bufferSize)
 UNSUPPORTED(cusparseCbsrilu02_numericBoost)
-UNSUPPORTED(cusparseCbsrmm)
-UNSUPPORTED(cusparseCbsrmv)
-UNSUPPORTED(cusparseCbsrsm2_analysis)
-UNSUPPORTED(cusparseCbsrsm2_bufferSize)
-UNSUPPORTED(cusparseCbsrsm2_solve)
-UNSUPPORTED(cusparseCbsrsv2_analysis)
-UNSUPPORTED(cusparseCbsrsv2_bufferSize)
-UNSUPPORTED(cusparseCbsrsv2_solve)
 UNSUPPORTED(cusparseCbsrxmv)
 UNSUPPORTED(cusparseCcsr2bsr)
 UNSUPPORTED(cusparseCcsr2csr_compress)
@@ -74,13 +66,10 @@ UNSUPPORTED(cusparseConstSpVecGetValues)
 UNSUPPORTED(cusparseCooGet)
 UNSUPPORTED(cusparseCooSetPointers)
 UNSUPPORTED(cusparseCooSetStridedBatch)
-UNSUPPORTED(cusparseCreate)
 UNSUPPORTED(cusparseCreateBlockedEll)
 UNSUPPORTED(cusparseCreateBsr)
 UNSUPPORTED(cusparseCreateBsric02Info)
 UNSUPPORTED(cusparseCreateBsrilu02Info)
-UNSUPPORTED(cusparseCreateBsrsm2Info)
-UNSUPPORTED(cusparseCreateBsrsv2Info)
 UNSUPPORTED(cusparseCreateColorInfo)
 UNSUPPORTED(cusparseCreateConstBlockedEll)
 UNSUPPORTED(cusparseCreateConstBsr)
@@ -91,16 +80,11 @@ UNSUPPORTED(cusparseCreateConstDnMat)
 UNSUPPORTED(cusparseCreateConstDnVec)
 UNSUPPORTED(cusparseCreateConstSlicedEll)
 UNSUPPORTED(cusparseCreateConstSpVec)
-UNSUPPORTED(cusparseCreateCoo)
 UNSUPPORTED(cusparseCreateCsc)
-UNSUPPORTED(cusparseCreateCsr)
 UNSUPPORTED(cusparseCreateCsric02Info)
 UNSUPPORTED(cusparseCreateCsrilu02Info)
 UNSUPPORTED(cusparseCreateCsru2csrInfo)
-UNSUPPORTED(cusparseCreateDnMat)
-UNSUPPORTED(cusparseCreateDnVec)
 UNSUPPORTED(cusparseCreateIdentityPermutation)
-UNSUPPORTED(cusparseCreateMatDescr)
 UNSUPPORTED(cusparseCreatePruneInfo)
 UNSUPPORTED(cusparseCreateSlicedEll)
 UNSUPPORTED(cusparseCreateSpVec)
@@ -109,8 +93,6 @@ UNSUPPORTED(cusparseCscSetPointers)
 UNSUPPORTED(cusparseCsr2cscEx2)
 UNSUPPORTED(cusparseCsr2cscEx2_bufferSize)
 UNSUPPORTED(cusparseCsrGet)
-UNSUPPORTED(cusparseCsrSetPointers)
-UNSUPPORTED(cusparseCsrSetStridedBatch)
 UNSUPPORTED(cusparseDbsr2csr)
 UNSUPPORTED(cusparseDbsric02)
 UNSUPPORTED(cusparseDbsric02_analysis)
@@ -119,14 +101,6 @@ UNSUPPORTED(cusparseDbsrilu02)
 UNSUPPORTED(cusparseDbsrilu02_analysis)
 UNSUPPORTED(cusparseDbsrilu02_bufferSize)
 UNSUPPORTED(cusparseDbsrilu02_numericBoost)
-UNSUPPORTED(cusparseDbsrmm)
-UNSUPPORTED(cusparseDbsrmv)
-UNSUPPORTED(cusparseDbsrsm2_analysis)
-UNSUPPORTED(cusparseDbsrsm2_bufferSize)
-UNSUPPORTED(cusparseDbsrsm2_solve)
-UNSUPPORTED(cusparseDbsrsv2_analysis)
-UNSUPPORTED(cusparseDbsrsv2_bufferSize)
-UNSUPPORTED(cusparseDbsrsv2_solve)
 UNSUPPORTED(cusparseDbsrxmv)
 UNSUPPORTED(cusparseDcsr2bsr)
 UNSUPPORTED(cusparseDcsr2csr_compress)
@@ -148,20 +122,13 @@ UNSUPPORTED(cusparseDcsru2csr_bufferSizeExt)
 UNSUPPORTED(cusparseDenseToSparse_analysis)
 UNSUPPORTED(cusparseDenseToSparse_bufferSize)
 UNSUPPORTED(cusparseDenseToSparse_convert)
-UNSUPPORTED(cusparseDestroy)
 UNSUPPORTED(cusparseDestroyBsric02Info)
 UNSUPPORTED(cusparseDestroyBsrilu02Info)
-UNSUPPORTED(cusparseDestroyBsrsm2Info)
-UNSUPPORTED(cusparseDestroyBsrsv2Info)
 UNSUPPORTED(cusparseDestroyColorInfo)
 UNSUPPORTED(cusparseDestroyCsric02Info)
 UNSUPPORTED(cusparseDestroyCsrilu02Info)
 UNSUPPORTED(cusparseDestroyCsru2csrInfo)
-UNSUPPORTED(cusparseDestroyDnMat)
-UNSUPPORTED(cusparseDestroyDnVec)
-UNSUPPORTED(cusparseDestroyMatDescr)
 UNSUPPORTED(cusparseDestroyPruneInfo)
-UNSUPPORTED(cusparseDestroySpMat)
 UNSUPPORTED(cusparseDestroySpVec)
 UNSUPPORTED(cusparseDgebsr2csr)
 UNSUPPORTED(cusparseDgebsr2gebsc)
@@ -183,7 +150,6 @@ UNSUPPORTED(cusparseDgtsvInterleavedBatch_bufferSizeExt)
 UNSUPPORTED(cusparseDnMatGet)
 UNSUPPORTED(cusparseDnMatGetStridedBatch)
 UNSUPPORTED(cusparseDnMatGetValues)
-UNSUPPORTED(cusparseDnMatSetStridedBatch)
 UNSUPPORTED(cusparseDnMatSetValues)
 UNSUPPORTED(cusparseDnVecGet)
 UNSUPPORTED(cusparseDnVecGetValues)
@@ -204,7 +170,6 @@ UNSUPPORTED(cusparseDpruneDense2csrNnzByPercentage)
 UNSUPPORTED(cusparseDpruneDense2csr_bufferSizeExt)
 UNSUPPORTED(cusparseGather)
 UNSUPPORTED(cusparseGetErrorName)
-UNSUPPORTED(cusparseGetErrorString)
 UNSUPPORTED(cusparseGetMatDiagType)
 UNSUPPORTED(cusparseGetMatFillMode)
 UNSUPPORTED(cusparseGetMatIndexBase)
@@ -232,9 +197,6 @@ UNSUPPORTED(cusparseLoggerSetFile)
 UNSUPPORTED(cusparseLoggerSetLevel)
 UNSUPPORTED(cusparseLoggerSetMask)
 UNSUPPORTED(cusparseRot)
-UNSUPPORTED(cusparseSDDMM)
-UNSUPPORTED(cusparseSDDMM_bufferSize)
-UNSUPPORTED(cusparseSDDMM_preprocess)
 UNSUPPORTED(cusparseSbsr2csr)
 UNSUPPORTED(cusparseSbsric02)
 UNSUPPORTED(cusparseSbsric02_analysis)
@@ -243,14 +205,6 @@ UNSUPPORTED(cusparseSbsrilu02)
 UNSUPPORTED(cusparseSbsrilu02_analysis)
 UNSUPPORTED(cusparseSbsrilu02_bufferSize)
 UNSUPPORTED(cusparseSbsrilu02_numericBoost)
-UNSUPPORTED(cusparseSbsrmm)
-UNSUPPORTED(cusparseSbsrmv)
-UNSUPPORTED(cusparseSbsrsm2_analysis)
-UNSUPPORTED(cusparseSbsrsm2_bufferSize)
-UNSUPPORTED(cusparseSbsrsm2_solve)
-UNSUPPORTED(cusparseSbsrsv2_analysis)
-UNSUPPORTED(cusparseSbsrsv2_bufferSize)
-UNSUPPORTED(cusparseSbsrsv2_solve)
 UNSUPPORTED(cusparseSbsrxmv)
 UNSUPPORTED(cusparseScatter)
 UNSUPPORTED(cusparseScsr2bsr)
@@ -270,12 +224,6 @@ UNSUPPORTED(cusparseScsrilu02_bufferSize)
 UNSUPPORTED(cusparseScsrilu02_numericBoost)
 UNSUPPORTED(cusparseScsru2csr)
 UNSUPPORTED(cusparseScsru2csr_bufferSizeExt)
-UNSUPPORTED(cusparseSetMatDiagType)
-UNSUPPORTED(cusparseSetMatFillMode)
-UNSUPPORTED(cusparseSetMatIndexBase)
-UNSUPPORTED(cusparseSetMatType)
-UNSUPPORTED(cusparseSetPointerMode)
-UNSUPPORTED(cusparseSetStream)
 UNSUPPORTED(cusparseSgebsr2csr)
 UNSUPPORTED(cusparseSgebsr2gebsc)
 UNSUPPORTED(cusparseSgebsr2gebsc_bufferSize)
@@ -306,34 +254,18 @@ UNSUPPORTED(cusparseSpGEMMreuse_compute)
 UNSUPPORTED(cusparseSpGEMMreuse_copy)
 UNSUPPORTED(cusparseSpGEMMreuse_nnz)
 UNSUPPORTED(cusparseSpGEMMreuse_workEstimation)
-UNSUPPORTED(cusparseSpMM)
 UNSUPPORTED(cusparseSpMMOp)
 UNSUPPORTED(cusparseSpMMOp_createPlan)
 UNSUPPORTED(cusparseSpMMOp_destroyPlan)
-UNSUPPORTED(cusparseSpMM_bufferSize)
 UNSUPPORTED(cusparseSpMM_preprocess)
-UNSUPPORTED(cusparseSpMV)
-UNSUPPORTED(cusparseSpMV_bufferSize)
 UNSUPPORTED(cusparseSpMV_preprocess)
 UNSUPPORTED(cusparseSpMatGetAttribute)
 UNSUPPORTED(cusparseSpMatGetFormat)
 UNSUPPORTED(cusparseSpMatGetIndexBase)
-UNSUPPORTED(cusparseSpMatGetSize)
 UNSUPPORTED(cusparseSpMatGetStridedBatch)
 UNSUPPORTED(cusparseSpMatGetValues)
-UNSUPPORTED(cusparseSpMatSetAttribute)
 UNSUPPORTED(cusparseSpMatSetValues)
-UNSUPPORTED(cusparseSpSM_analysis)
-UNSUPPORTED(cusparseSpSM_bufferSize)
-UNSUPPORTED(cusparseSpSM_createDescr)
-UNSUPPORTED(cusparseSpSM_destroyDescr)
-UNSUPPORTED(cusparseSpSM_solve)
 UNSUPPORTED(cusparseSpSM_updateMatrix)
-UNSUPPORTED(cusparseSpSV_analysis)
-UNSUPPORTED(cusparseSpSV_bufferSize)
-UNSUPPORTED(cusparseSpSV_createDescr)
-UNSUPPORTED(cusparseSpSV_destroyDescr)
-UNSUPPORTED(cusparseSpSV_solve)
 UNSUPPORTED(cusparseSpSV_updateMatrix)
 UNSUPPORTED(cusparseSpVV)
 UNSUPPORTED(cusparseSpVV_bufferSize)
@@ -382,14 +314,6 @@ UNSUPPORTED(cusparseZbsrilu02)
 UNSUPPORTED(cusparseZbsrilu02_analysis)
 UNSUPPORTED(cusparseZbsrilu02_bufferSize)
 UNSUPPORTED(cusparseZbsrilu02_numericBoost)
-UNSUPPORTED(cusparseZbsrmm)
-UNSUPPORTED(cusparseZbsrmv)
-UNSUPPORTED(cusparseZbsrsm2_analysis)
-UNSUPPORTED(cusparseZbsrsm2_bufferSize)
-UNSUPPORTED(cusparseZbsrsm2_solve)
-UNSUPPORTED(cusparseZbsrsv2_analysis)
-UNSUPPORTED(cusparseZbsrsv2_bufferSize)
-UNSUPPORTED(cusparseZbsrsv2_solve)
 UNSUPPORTED(cusparseZbsrxmv)
 UNSUPPORTED(cusparseZcsr2bsr)
 UNSUPPORTED(cusparseZcsr2csr_compress)
@@ -428,6 +352,83 @@ UNSUPPORTED(cusparseZgtsvInterleavedBatch_bufferSizeExt)
 UNSUPPORTED(cusparseZnnz)
 UNSUPPORTED(cusparseZnnz_compress)
 
+extern void cusparseCbsrmm(void);
+extern void cusparseCbsrmv(void);
+extern void cusparseCbsrsm2_analysis(void);
+extern void cusparseCbsrsm2_bufferSize(void);
+extern void cusparseCbsrsm2_solve(void);
+extern void cusparseCbsrsv2_analysis(void);
+extern void cusparseCbsrsv2_bufferSize(void);
+extern void cusparseCbsrsv2_solve(void);
+extern void cusparseCreate(void);
+extern void cusparseCreateBsrsm2Info(void);
+extern void cusparseCreateBsrsv2Info(void);
+extern void cusparseCreateCoo(void);
+extern void cusparseCreateCsr(void);
+extern void cusparseCreateDnMat(void);
+extern void cusparseCreateDnVec(void);
+extern void cusparseCreateMatDescr(void);
+extern void cusparseCsrSetPointers(void);
+extern void cusparseCsrSetStridedBatch(void);
+extern void cusparseDbsrmm(void);
+extern void cusparseDbsrmv(void);
+extern void cusparseDbsrsm2_analysis(void);
+extern void cusparseDbsrsm2_bufferSize(void);
+extern void cusparseDbsrsm2_solve(void);
+extern void cusparseDbsrsv2_analysis(void);
+extern void cusparseDbsrsv2_bufferSize(void);
+extern void cusparseDbsrsv2_solve(void);
+extern void cusparseDestroy(void);
+extern void cusparseDestroyBsrsm2Info(void);
+extern void cusparseDestroyBsrsv2Info(void);
+extern void cusparseDestroyDnMat(void);
+extern void cusparseDestroyDnVec(void);
+extern void cusparseDestroyMatDescr(void);
+extern void cusparseDestroySpMat(void);
+extern void cusparseDnMatSetStridedBatch(void);
+extern void cusparseGetErrorString(void);
+extern void cusparseSDDMM(void);
+extern void cusparseSDDMM_bufferSize(void);
+extern void cusparseSDDMM_preprocess(void);
+extern void cusparseSbsrmm(void);
+extern void cusparseSbsrmv(void);
+extern void cusparseSbsrsm2_analysis(void);
+extern void cusparseSbsrsm2_bufferSize(void);
+extern void cusparseSbsrsm2_solve(void);
+extern void cusparseSbsrsv2_analysis(void);
+extern void cusparseSbsrsv2_bufferSize(void);
+extern void cusparseSbsrsv2_solve(void);
+extern void cusparseSetMatDiagType(void);
+extern void cusparseSetMatFillMode(void);
+extern void cusparseSetMatIndexBase(void);
+extern void cusparseSetMatType(void);
+extern void cusparseSetPointerMode(void);
+extern void cusparseSetStream(void);
+extern void cusparseSpMM(void);
+extern void cusparseSpMM_bufferSize(void);
+extern void cusparseSpMV(void);
+extern void cusparseSpMV_bufferSize(void);
+extern void cusparseSpMatGetSize(void);
+extern void cusparseSpMatSetAttribute(void);
+extern void cusparseSpSM_analysis(void);
+extern void cusparseSpSM_bufferSize(void);
+extern void cusparseSpSM_createDescr(void);
+extern void cusparseSpSM_destroyDescr(void);
+extern void cusparseSpSM_solve(void);
+extern void cusparseSpSV_analysis(void);
+extern void cusparseSpSV_bufferSize(void);
+extern void cusparseSpSV_createDescr(void);
+extern void cusparseSpSV_destroyDescr(void);
+extern void cusparseSpSV_solve(void);
+extern void cusparseZbsrmm(void);
+extern void cusparseZbsrmv(void);
+extern void cusparseZbsrsm2_analysis(void);
+extern void cusparseZbsrsm2_bufferSize(void);
+extern void cusparseZbsrsm2_solve(void);
+extern void cusparseZbsrsv2_analysis(void);
+extern void cusparseZbsrsv2_bufferSize(void);
+extern void cusparseZbsrsv2_solve(void);
+
 const struct phantora_function phantora_functions[] = {
     {"cusparseAxpby", (void*)&cusparseAxpby, phantora_function_unsupported},
     {"cusparseBlockedEllGet", (void*)&cusparseBlockedEllGet, phantora_function_unsupported},
@@ -440,14 +441,14 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseCbsrilu02_analysis", (void*)&cusparseCbsrilu02_analysis, phantora_function_unsupported},
     {"cusparseCbsrilu02_bufferSize", (void*)&cusparseCbsrilu02_bufferSize, phantora_function_unsupported},
     {"cusparseCbsrilu02_numericBoost", (void*)&cusparseCbsrilu02_numericBoost, phantora_function_unsupported},
-    {"cusparseCbsrmm", (void*)&cusparseCbsrmm, phantora_function_unsupported},
-    {"cusparseCbsrmv", (void*)&cusparseCbsrmv, phantora_function_unsupported},
-    {"cusparseCbsrsm2_analysis", (void*)&cusparseCbsrsm2_analysis, phantora_function_unsupported},
-    {"cusparseCbsrsm2_bufferSize", (void*)&cusparseCbsrsm2_bufferSize, phantora_function_unsupported},
-    {"cusparseCbsrsm2_solve", (void*)&cusparseCbsrsm2_solve, phantora_function_unsupported},
-    {"cusparseCbsrsv2_analysis", (void*)&cusparseCbsrsv2_analysis, phantora_function_unsupported},
-    {"cusparseCbsrsv2_bufferSize", (void*)&cusparseCbsrsv2_bufferSize, phantora_function_unsupported},
-    {"cusparseCbsrsv2_solve", (void*)&cusparseCbsrsv2_solve, phantora_function_unsupported},
+    {"cusparseCbsrmm", (void*)&cusparseCbsrmm, phantora_function_emulated},
+    {"cusparseCbsrmv", (void*)&cusparseCbsrmv, phantora_function_emulated},
+    {"cusparseCbsrsm2_analysis", (void*)&cusparseCbsrsm2_analysis, phantora_function_emulated},
+    {"cusparseCbsrsm2_bufferSize", (void*)&cusparseCbsrsm2_bufferSize, phantora_function_emulated},
+    {"cusparseCbsrsm2_solve", (void*)&cusparseCbsrsm2_solve, phantora_function_emulated},
+    {"cusparseCbsrsv2_analysis", (void*)&cusparseCbsrsv2_analysis, phantora_function_emulated},
+    {"cusparseCbsrsv2_bufferSize", (void*)&cusparseCbsrsv2_bufferSize, phantora_function_emulated},
+    {"cusparseCbsrsv2_solve", (void*)&cusparseCbsrsv2_solve, phantora_function_emulated},
     {"cusparseCbsrxmv", (void*)&cusparseCbsrxmv, phantora_function_unsupported},
     {"cusparseCcsr2bsr", (void*)&cusparseCcsr2bsr, phantora_function_unsupported},
     {"cusparseCcsr2csr_compress", (void*)&cusparseCcsr2csr_compress, phantora_function_unsupported},
@@ -499,13 +500,13 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseCooGet", (void*)&cusparseCooGet, phantora_function_unsupported},
     {"cusparseCooSetPointers", (void*)&cusparseCooSetPointers, phantora_function_unsupported},
     {"cusparseCooSetStridedBatch", (void*)&cusparseCooSetStridedBatch, phantora_function_unsupported},
-    {"cusparseCreate", (void*)&cusparseCreate, phantora_function_unsupported},
+    {"cusparseCreate", (void*)&cusparseCreate, phantora_function_emulated},
     {"cusparseCreateBlockedEll", (void*)&cusparseCreateBlockedEll, phantora_function_unsupported},
     {"cusparseCreateBsr", (void*)&cusparseCreateBsr, phantora_function_unsupported},
     {"cusparseCreateBsric02Info", (void*)&cusparseCreateBsric02Info, phantora_function_unsupported},
     {"cusparseCreateBsrilu02Info", (void*)&cusparseCreateBsrilu02Info, phantora_function_unsupported},
-    {"cusparseCreateBsrsm2Info", (void*)&cusparseCreateBsrsm2Info, phantora_function_unsupported},
-    {"cusparseCreateBsrsv2Info", (void*)&cusparseCreateBsrsv2Info, phantora_function_unsupported},
+    {"cusparseCreateBsrsm2Info", (void*)&cusparseCreateBsrsm2Info, phantora_function_emulated},
+    {"cusparseCreateBsrsv2Info", (void*)&cusparseCreateBsrsv2Info, phantora_function_emulated},
     {"cusparseCreateColorInfo", (void*)&cusparseCreateColorInfo, phantora_function_unsupported},
     {"cusparseCreateConstBlockedEll", (void*)&cusparseCreateConstBlockedEll, phantora_function_unsupported},
     {"cusparseCreateConstBsr", (void*)&cusparseCreateConstBsr, phantora_function_unsupported},
@@ -516,16 +517,16 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseCreateConstDnVec", (void*)&cusparseCreateConstDnVec, phantora_function_unsupported},
     {"cusparseCreateConstSlicedEll", (void*)&cusparseCreateConstSlicedEll, phantora_function_unsupported},
     {"cusparseCreateConstSpVec", (void*)&cusparseCreateConstSpVec, phantora_function_unsupported},
-    {"cusparseCreateCoo", (void*)&cusparseCreateCoo, phantora_function_unsupported},
+    {"cusparseCreateCoo", (void*)&cusparseCreateCoo, phantora_function_emulated},
     {"cusparseCreateCsc", (void*)&cusparseCreateCsc, phantora_function_unsupported},
-    {"cusparseCreateCsr", (void*)&cusparseCreateCsr, phantora_function_unsupported},
+    {"cusparseCreateCsr", (void*)&cusparseCreateCsr, phantora_function_emulated},
     {"cusparseCreateCsric02Info", (void*)&cusparseCreateCsric02Info, phantora_function_unsupported},
     {"cusparseCreateCsrilu02Info", (void*)&cusparseCreateCsrilu02Info, phantora_function_unsupported},
     {"cusparseCreateCsru2csrInfo", (void*)&cusparseCreateCsru2csrInfo, phantora_function_unsupported},
-    {"cusparseCreateDnMat", (void*)&cusparseCreateDnMat, phantora_function_unsupported},
-    {"cusparseCreateDnVec", (void*)&cusparseCreateDnVec, phantora_function_unsupported},
+    {"cusparseCreateDnMat", (void*)&cusparseCreateDnMat, phantora_function_emulated},
+    {"cusparseCreateDnVec", (void*)&cusparseCreateDnVec, phantora_function_emulated},
     {"cusparseCreateIdentityPermutation", (void*)&cusparseCreateIdentityPermutation, phantora_function_unsupported},
-    {"cusparseCreateMatDescr", (void*)&cusparseCreateMatDescr, phantora_function_unsupported},
+    {"cusparseCreateMatDescr", (void*)&cusparseCreateMatDescr, phantora_function_emulated},
     {"cusparseCreatePruneInfo", (void*)&cusparseCreatePruneInfo, phantora_function_unsupported},
     {"cusparseCreateSlicedEll", (void*)&cusparseCreateSlicedEll, phantora_function_unsupported},
     {"cusparseCreateSpVec", (void*)&cusparseCreateSpVec, phantora_function_unsupported},
@@ -534,8 +535,8 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseCsr2cscEx2", (void*)&cusparseCsr2cscEx2, phantora_function_unsupported},
     {"cusparseCsr2cscEx2_bufferSize", (void*)&cusparseCsr2cscEx2_bufferSize, phantora_function_unsupported},
     {"cusparseCsrGet", (void*)&cusparseCsrGet, phantora_function_unsupported},
-    {"cusparseCsrSetPointers", (void*)&cusparseCsrSetPointers, phantora_function_unsupported},
-    {"cusparseCsrSetStridedBatch", (void*)&cusparseCsrSetStridedBatch, phantora_function_unsupported},
+    {"cusparseCsrSetPointers", (void*)&cusparseCsrSetPointers, phantora_function_emulated},
+    {"cusparseCsrSetStridedBatch", (void*)&cusparseCsrSetStridedBatch, phantora_function_emulated},
     {"cusparseDbsr2csr", (void*)&cusparseDbsr2csr, phantora_function_unsupported},
     {"cusparseDbsric02", (void*)&cusparseDbsric02, phantora_function_unsupported},
     {"cusparseDbsric02_analysis", (void*)&cusparseDbsric02_analysis, phantora_function_unsupported},
@@ -544,14 +545,14 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseDbsrilu02_analysis", (void*)&cusparseDbsrilu02_analysis, phantora_function_unsupported},
     {"cusparseDbsrilu02_bufferSize", (void*)&cusparseDbsrilu02_bufferSize, phantora_function_unsupported},
     {"cusparseDbsrilu02_numericBoost", (void*)&cusparseDbsrilu02_numericBoost, phantora_function_unsupported},
-    {"cusparseDbsrmm", (void*)&cusparseDbsrmm, phantora_function_unsupported},
-    {"cusparseDbsrmv", (void*)&cusparseDbsrmv, phantora_function_unsupported},
-    {"cusparseDbsrsm2_analysis", (void*)&cusparseDbsrsm2_analysis, phantora_function_unsupported},
-    {"cusparseDbsrsm2_bufferSize", (void*)&cusparseDbsrsm2_bufferSize, phantora_function_unsupported},
-    {"cusparseDbsrsm2_solve", (void*)&cusparseDbsrsm2_solve, phantora_function_unsupported},
-    {"cusparseDbsrsv2_analysis", (void*)&cusparseDbsrsv2_analysis, phantora_function_unsupported},
-    {"cusparseDbsrsv2_bufferSize", (void*)&cusparseDbsrsv2_bufferSize, phantora_function_unsupported},
-    {"cusparseDbsrsv2_solve", (void*)&cusparseDbsrsv2_solve, phantora_function_unsupported},
+    {"cusparseDbsrmm", (void*)&cusparseDbsrmm, phantora_function_emulated},
+    {"cusparseDbsrmv", (void*)&cusparseDbsrmv, phantora_function_emulated},
+    {"cusparseDbsrsm2_analysis", (void*)&cusparseDbsrsm2_analysis, phantora_function_emulated},
+    {"cusparseDbsrsm2_bufferSize", (void*)&cusparseDbsrsm2_bufferSize, phantora_function_emulated},
+    {"cusparseDbsrsm2_solve", (void*)&cusparseDbsrsm2_solve, phantora_function_emulated},
+    {"cusparseDbsrsv2_analysis", (void*)&cusparseDbsrsv2_analysis, phantora_function_emulated},
+    {"cusparseDbsrsv2_bufferSize", (void*)&cusparseDbsrsv2_bufferSize, phantora_function_emulated},
+    {"cusparseDbsrsv2_solve", (void*)&cusparseDbsrsv2_solve, phantora_function_emulated},
     {"cusparseDbsrxmv", (void*)&cusparseDbsrxmv, phantora_function_unsupported},
     {"cusparseDcsr2bsr", (void*)&cusparseDcsr2bsr, phantora_function_unsupported},
     {"cusparseDcsr2csr_compress", (void*)&cusparseDcsr2csr_compress, phantora_function_unsupported},
@@ -573,20 +574,20 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseDenseToSparse_analysis", (void*)&cusparseDenseToSparse_analysis, phantora_function_unsupported},
     {"cusparseDenseToSparse_bufferSize", (void*)&cusparseDenseToSparse_bufferSize, phantora_function_unsupported},
     {"cusparseDenseToSparse_convert", (void*)&cusparseDenseToSparse_convert, phantora_function_unsupported},
-    {"cusparseDestroy", (void*)&cusparseDestroy, phantora_function_unsupported},
+    {"cusparseDestroy", (void*)&cusparseDestroy, phantora_function_emulated},
     {"cusparseDestroyBsric02Info", (void*)&cusparseDestroyBsric02Info, phantora_function_unsupported},
     {"cusparseDestroyBsrilu02Info", (void*)&cusparseDestroyBsrilu02Info, phantora_function_unsupported},
-    {"cusparseDestroyBsrsm2Info", (void*)&cusparseDestroyBsrsm2Info, phantora_function_unsupported},
-    {"cusparseDestroyBsrsv2Info", (void*)&cusparseDestroyBsrsv2Info, phantora_function_unsupported},
+    {"cusparseDestroyBsrsm2Info", (void*)&cusparseDestroyBsrsm2Info, phantora_function_emulated},
+    {"cusparseDestroyBsrsv2Info", (void*)&cusparseDestroyBsrsv2Info, phantora_function_emulated},
     {"cusparseDestroyColorInfo", (void*)&cusparseDestroyColorInfo, phantora_function_unsupported},
     {"cusparseDestroyCsric02Info", (void*)&cusparseDestroyCsric02Info, phantora_function_unsupported},
     {"cusparseDestroyCsrilu02Info", (void*)&cusparseDestroyCsrilu02Info, phantora_function_unsupported},
     {"cusparseDestroyCsru2csrInfo", (void*)&cusparseDestroyCsru2csrInfo, phantora_function_unsupported},
-    {"cusparseDestroyDnMat", (void*)&cusparseDestroyDnMat, phantora_function_unsupported},
-    {"cusparseDestroyDnVec", (void*)&cusparseDestroyDnVec, phantora_function_unsupported},
-    {"cusparseDestroyMatDescr", (void*)&cusparseDestroyMatDescr, phantora_function_unsupported},
+    {"cusparseDestroyDnMat", (void*)&cusparseDestroyDnMat, phantora_function_emulated},
+    {"cusparseDestroyDnVec", (void*)&cusparseDestroyDnVec, phantora_function_emulated},
+    {"cusparseDestroyMatDescr", (void*)&cusparseDestroyMatDescr, phantora_function_emulated},
     {"cusparseDestroyPruneInfo", (void*)&cusparseDestroyPruneInfo, phantora_function_unsupported},
-    {"cusparseDestroySpMat", (void*)&cusparseDestroySpMat, phantora_function_unsupported},
+    {"cusparseDestroySpMat", (void*)&cusparseDestroySpMat, phantora_function_emulated},
     {"cusparseDestroySpVec", (void*)&cusparseDestroySpVec, phantora_function_unsupported},
     {"cusparseDgebsr2csr", (void*)&cusparseDgebsr2csr, phantora_function_unsupported},
     {"cusparseDgebsr2gebsc", (void*)&cusparseDgebsr2gebsc, phantora_function_unsupported},
@@ -608,7 +609,7 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseDnMatGet", (void*)&cusparseDnMatGet, phantora_function_unsupported},
     {"cusparseDnMatGetStridedBatch", (void*)&cusparseDnMatGetStridedBatch, phantora_function_unsupported},
     {"cusparseDnMatGetValues", (void*)&cusparseDnMatGetValues, phantora_function_unsupported},
-    {"cusparseDnMatSetStridedBatch", (void*)&cusparseDnMatSetStridedBatch, phantora_function_unsupported},
+    {"cusparseDnMatSetStridedBatch", (void*)&cusparseDnMatSetStridedBatch, phantora_function_emulated},
     {"cusparseDnMatSetValues", (void*)&cusparseDnMatSetValues, phantora_function_unsupported},
     {"cusparseDnVecGet", (void*)&cusparseDnVecGet, phantora_function_unsupported},
     {"cusparseDnVecGetValues", (void*)&cusparseDnVecGetValues, phantora_function_unsupported},
@@ -629,7 +630,7 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseDpruneDense2csr_bufferSizeExt", (void*)&cusparseDpruneDense2csr_bufferSizeExt, phantora_function_unsupported},
     {"cusparseGather", (void*)&cusparseGather, phantora_function_unsupported},
     {"cusparseGetErrorName", (void*)&cusparseGetErrorName, phantora_function_unsupported},
-    {"cusparseGetErrorString", (void*)&cusparseGetErrorString, phantora_function_unsupported},
+    {"cusparseGetErrorString", (void*)&cusparseGetErrorString, phantora_function_emulated},
     {"cusparseGetMatDiagType", (void*)&cusparseGetMatDiagType, phantora_function_unsupported},
     {"cusparseGetMatFillMode", (void*)&cusparseGetMatFillMode, phantora_function_unsupported},
     {"cusparseGetMatIndexBase", (void*)&cusparseGetMatIndexBase, phantora_function_unsupported},
@@ -657,9 +658,9 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseLoggerSetLevel", (void*)&cusparseLoggerSetLevel, phantora_function_unsupported},
     {"cusparseLoggerSetMask", (void*)&cusparseLoggerSetMask, phantora_function_unsupported},
     {"cusparseRot", (void*)&cusparseRot, phantora_function_unsupported},
-    {"cusparseSDDMM", (void*)&cusparseSDDMM, phantora_function_unsupported},
-    {"cusparseSDDMM_bufferSize", (void*)&cusparseSDDMM_bufferSize, phantora_function_unsupported},
-    {"cusparseSDDMM_preprocess", (void*)&cusparseSDDMM_preprocess, phantora_function_unsupported},
+    {"cusparseSDDMM", (void*)&cusparseSDDMM, phantora_function_emulated},
+    {"cusparseSDDMM_bufferSize", (void*)&cusparseSDDMM_bufferSize, phantora_function_emulated},
+    {"cusparseSDDMM_preprocess", (void*)&cusparseSDDMM_preprocess, phantora_function_emulated},
     {"cusparseSbsr2csr", (void*)&cusparseSbsr2csr, phantora_function_unsupported},
     {"cusparseSbsric02", (void*)&cusparseSbsric02, phantora_function_unsupported},
     {"cusparseSbsric02_analysis", (void*)&cusparseSbsric02_analysis, phantora_function_unsupported},
@@ -668,14 +669,14 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseSbsrilu02_analysis", (void*)&cusparseSbsrilu02_analysis, phantora_function_unsupported},
     {"cusparseSbsrilu02_bufferSize", (void*)&cusparseSbsrilu02_bufferSize, phantora_function_unsupported},
     {"cusparseSbsrilu02_numericBoost", (void*)&cusparseSbsrilu02_numericBoost, phantora_function_unsupported},
-    {"cusparseSbsrmm", (void*)&cusparseSbsrmm, phantora_function_unsupported},
-    {"cusparseSbsrmv", (void*)&cusparseSbsrmv, phantora_function_unsupported},
-    {"cusparseSbsrsm2_analysis", (void*)&cusparseSbsrsm2_analysis, phantora_function_unsupported},
-    {"cusparseSbsrsm2_bufferSize", (void*)&cusparseSbsrsm2_bufferSize, phantora_function_unsupported},
-    {"cusparseSbsrsm2_solve", (void*)&cusparseSbsrsm2_solve, phantora_function_unsupported},
-    {"cusparseSbsrsv2_analysis", (void*)&cusparseSbsrsv2_analysis, phantora_function_unsupported},
-    {"cusparseSbsrsv2_bufferSize", (void*)&cusparseSbsrsv2_bufferSize, phantora_function_unsupported},
-    {"cusparseSbsrsv2_solve", (void*)&cusparseSbsrsv2_solve, phantora_function_unsupported},
+    {"cusparseSbsrmm", (void*)&cusparseSbsrmm, phantora_function_emulated},
+    {"cusparseSbsrmv", (void*)&cusparseSbsrmv, phantora_function_emulated},
+    {"cusparseSbsrsm2_analysis", (void*)&cusparseSbsrsm2_analysis, phantora_function_emulated},
+    {"cusparseSbsrsm2_bufferSize", (void*)&cusparseSbsrsm2_bufferSize, phantora_function_emulated},
+    {"cusparseSbsrsm2_solve", (void*)&cusparseSbsrsm2_solve, phantora_function_emulated},
+    {"cusparseSbsrsv2_analysis", (void*)&cusparseSbsrsv2_analysis, phantora_function_emulated},
+    {"cusparseSbsrsv2_bufferSize", (void*)&cusparseSbsrsv2_bufferSize, phantora_function_emulated},
+    {"cusparseSbsrsv2_solve", (void*)&cusparseSbsrsv2_solve, phantora_function_emulated},
     {"cusparseSbsrxmv", (void*)&cusparseSbsrxmv, phantora_function_unsupported},
     {"cusparseScatter", (void*)&cusparseScatter, phantora_function_unsupported},
     {"cusparseScsr2bsr", (void*)&cusparseScsr2bsr, phantora_function_unsupported},
@@ -695,12 +696,12 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseScsrilu02_numericBoost", (void*)&cusparseScsrilu02_numericBoost, phantora_function_unsupported},
     {"cusparseScsru2csr", (void*)&cusparseScsru2csr, phantora_function_unsupported},
     {"cusparseScsru2csr_bufferSizeExt", (void*)&cusparseScsru2csr_bufferSizeExt, phantora_function_unsupported},
-    {"cusparseSetMatDiagType", (void*)&cusparseSetMatDiagType, phantora_function_unsupported},
-    {"cusparseSetMatFillMode", (void*)&cusparseSetMatFillMode, phantora_function_unsupported},
-    {"cusparseSetMatIndexBase", (void*)&cusparseSetMatIndexBase, phantora_function_unsupported},
-    {"cusparseSetMatType", (void*)&cusparseSetMatType, phantora_function_unsupported},
-    {"cusparseSetPointerMode", (void*)&cusparseSetPointerMode, phantora_function_unsupported},
-    {"cusparseSetStream", (void*)&cusparseSetStream, phantora_function_unsupported},
+    {"cusparseSetMatDiagType", (void*)&cusparseSetMatDiagType, phantora_function_emulated},
+    {"cusparseSetMatFillMode", (void*)&cusparseSetMatFillMode, phantora_function_emulated},
+    {"cusparseSetMatIndexBase", (void*)&cusparseSetMatIndexBase, phantora_function_emulated},
+    {"cusparseSetMatType", (void*)&cusparseSetMatType, phantora_function_emulated},
+    {"cusparseSetPointerMode", (void*)&cusparseSetPointerMode, phantora_function_emulated},
+    {"cusparseSetStream", (void*)&cusparseSetStream, phantora_function_emulated},
     {"cusparseSgebsr2csr", (void*)&cusparseSgebsr2csr, phantora_function_unsupported},
     {"cusparseSgebsr2gebsc", (void*)&cusparseSgebsr2gebsc, phantora_function_unsupported},
     {"cusparseSgebsr2gebsc_bufferSize", (void*)&cusparseSgebsr2gebsc_bufferSize, phantora_function_unsupported},
@@ -731,34 +732,34 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseSpGEMMreuse_copy", (void*)&cusparseSpGEMMreuse_copy, phantora_function_unsupported},
     {"cusparseSpGEMMreuse_nnz", (void*)&cusparseSpGEMMreuse_nnz, phantora_function_unsupported},
     {"cusparseSpGEMMreuse_workEstimation", (void*)&cusparseSpGEMMreuse_workEstimation, phantora_function_unsupported},
-    {"cusparseSpMM", (void*)&cusparseSpMM, phantora_function_unsupported},
+    {"cusparseSpMM", (void*)&cusparseSpMM, phantora_function_emulated},
     {"cusparseSpMMOp", (void*)&cusparseSpMMOp, phantora_function_unsupported},
     {"cusparseSpMMOp_createPlan", (void*)&cusparseSpMMOp_createPlan, phantora_function_unsupported},
     {"cusparseSpMMOp_destroyPlan", (void*)&cusparseSpMMOp_destroyPlan, phantora_function_unsupported},
-    {"cusparseSpMM_bufferSize", (void*)&cusparseSpMM_bufferSize, phantora_function_unsupported},
+    {"cusparseSpMM_bufferSize", (void*)&cusparseSpMM_bufferSize, phantora_function_emulated},
     {"cusparseSpMM_preprocess", (void*)&cusparseSpMM_preprocess, phantora_function_unsupported},
-    {"cusparseSpMV", (void*)&cusparseSpMV, phantora_function_unsupported},
-    {"cusparseSpMV_bufferSize", (void*)&cusparseSpMV_bufferSize, phantora_function_unsupported},
+    {"cusparseSpMV", (void*)&cusparseSpMV, phantora_function_emulated},
+    {"cusparseSpMV_bufferSize", (void*)&cusparseSpMV_bufferSize, phantora_function_emulated},
     {"cusparseSpMV_preprocess", (void*)&cusparseSpMV_preprocess, phantora_function_unsupported},
     {"cusparseSpMatGetAttribute", (void*)&cusparseSpMatGetAttribute, phantora_function_unsupported},
     {"cusparseSpMatGetFormat", (void*)&cusparseSpMatGetFormat, phantora_function_unsupported},
     {"cusparseSpMatGetIndexBase", (void*)&cusparseSpMatGetIndexBase, phantora_function_unsupported},
-    {"cusparseSpMatGetSize", (void*)&cusparseSpMatGetSize, phantora_function_unsupported},
+    {"cusparseSpMatGetSize", (void*)&cusparseSpMatGetSize, phantora_function_emulated},
     {"cusparseSpMatGetStridedBatch", (void*)&cusparseSpMatGetStridedBatch, phantora_function_unsupported},
     {"cusparseSpMatGetValues", (void*)&cusparseSpMatGetValues, phantora_function_unsupported},
-    {"cusparseSpMatSetAttribute", (void*)&cusparseSpMatSetAttribute, phantora_function_unsupported},
+    {"cusparseSpMatSetAttribute", (void*)&cusparseSpMatSetAttribute, phantora_function_emulated},
     {"cusparseSpMatSetValues", (void*)&cusparseSpMatSetValues, phantora_function_unsupported},
-    {"cusparseSpSM_analysis", (void*)&cusparseSpSM_analysis, phantora_function_unsupported},
-    {"cusparseSpSM_bufferSize", (void*)&cusparseSpSM_bufferSize, phantora_function_unsupported},
-    {"cusparseSpSM_createDescr", (void*)&cusparseSpSM_createDescr, phantora_function_unsupported},
-    {"cusparseSpSM_destroyDescr", (void*)&cusparseSpSM_destroyDescr, phantora_function_unsupported},
-    {"cusparseSpSM_solve", (void*)&cusparseSpSM_solve, phantora_function_unsupported},
+    {"cusparseSpSM_analysis", (void*)&cusparseSpSM_analysis, phantora_function_emulated},
+    {"cusparseSpSM_bufferSize", (void*)&cusparseSpSM_bufferSize, phantora_function_emulated},
+    {"cusparseSpSM_createDescr", (void*)&cusparseSpSM_createDescr, phantora_function_emulated},
+    {"cusparseSpSM_destroyDescr", (void*)&cusparseSpSM_destroyDescr, phantora_function_emulated},
+    {"cusparseSpSM_solve", (void*)&cusparseSpSM_solve, phantora_function_emulated},
     {"cusparseSpSM_updateMatrix", (void*)&cusparseSpSM_updateMatrix, phantora_function_unsupported},
-    {"cusparseSpSV_analysis", (void*)&cusparseSpSV_analysis, phantora_function_unsupported},
-    {"cusparseSpSV_bufferSize", (void*)&cusparseSpSV_bufferSize, phantora_function_unsupported},
-    {"cusparseSpSV_createDescr", (void*)&cusparseSpSV_createDescr, phantora_function_unsupported},
-    {"cusparseSpSV_destroyDescr", (void*)&cusparseSpSV_destroyDescr, phantora_function_unsupported},
-    {"cusparseSpSV_solve", (void*)&cusparseSpSV_solve, phantora_function_unsupported},
+    {"cusparseSpSV_analysis", (void*)&cusparseSpSV_analysis, phantora_function_emulated},
+    {"cusparseSpSV_bufferSize", (void*)&cusparseSpSV_bufferSize, phantora_function_emulated},
+    {"cusparseSpSV_createDescr", (void*)&cusparseSpSV_createDescr, phantora_function_emulated},
+    {"cusparseSpSV_destroyDescr", (void*)&cusparseSpSV_destroyDescr, phantora_function_emulated},
+    {"cusparseSpSV_solve", (void*)&cusparseSpSV_solve, phantora_function_emulated},
     {"cusparseSpSV_updateMatrix", (void*)&cusparseSpSV_updateMatrix, phantora_function_unsupported},
     {"cusparseSpVV", (void*)&cusparseSpVV, phantora_function_unsupported},
     {"cusparseSpVV_bufferSize", (void*)&cusparseSpVV_bufferSize, phantora_function_unsupported},
@@ -807,14 +808,14 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseZbsrilu02_analysis", (void*)&cusparseZbsrilu02_analysis, phantora_function_unsupported},
     {"cusparseZbsrilu02_bufferSize", (void*)&cusparseZbsrilu02_bufferSize, phantora_function_unsupported},
     {"cusparseZbsrilu02_numericBoost", (void*)&cusparseZbsrilu02_numericBoost, phantora_function_unsupported},
-    {"cusparseZbsrmm", (void*)&cusparseZbsrmm, phantora_function_unsupported},
-    {"cusparseZbsrmv", (void*)&cusparseZbsrmv, phantora_function_unsupported},
-    {"cusparseZbsrsm2_analysis", (void*)&cusparseZbsrsm2_analysis, phantora_function_unsupported},
-    {"cusparseZbsrsm2_bufferSize", (void*)&cusparseZbsrsm2_bufferSize, phantora_function_unsupported},
-    {"cusparseZbsrsm2_solve", (void*)&cusparseZbsrsm2_solve, phantora_function_unsupported},
-    {"cusparseZbsrsv2_analysis", (void*)&cusparseZbsrsv2_analysis, phantora_function_unsupported},
-    {"cusparseZbsrsv2_bufferSize", (void*)&cusparseZbsrsv2_bufferSize, phantora_function_unsupported},
-    {"cusparseZbsrsv2_solve", (void*)&cusparseZbsrsv2_solve, phantora_function_unsupported},
+    {"cusparseZbsrmm", (void*)&cusparseZbsrmm, phantora_function_emulated},
+    {"cusparseZbsrmv", (void*)&cusparseZbsrmv, phantora_function_emulated},
+    {"cusparseZbsrsm2_analysis", (void*)&cusparseZbsrsm2_analysis, phantora_function_emulated},
+    {"cusparseZbsrsm2_bufferSize", (void*)&cusparseZbsrsm2_bufferSize, phantora_function_emulated},
+    {"cusparseZbsrsm2_solve", (void*)&cusparseZbsrsm2_solve, phantora_function_emulated},
+    {"cusparseZbsrsv2_analysis", (void*)&cusparseZbsrsv2_analysis, phantora_function_emulated},
+    {"cusparseZbsrsv2_bufferSize", (void*)&cusparseZbsrsv2_bufferSize, phantora_function_emulated},
+    {"cusparseZbsrsv2_solve", (void*)&cusparseZbsrsv2_solve, phantora_function_emulated},
     {"cusparseZbsrxmv", (void*)&cusparseZbsrxmv, phantora_function_unsupported},
     {"cusparseZcsr2bsr", (void*)&cusparseZcsr2bsr, phantora_function_unsupported},
     {"cusparseZcsr2csr_compress", (void*)&cusparseZcsr2csr_compress, phantora_function_unsupported},
