@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -26,10 +27,12 @@ class Janitor:
         os.close(read_end)
 
     def dismiss(self) -> None:
-        """The supervisor has cleaned up; the janitor ends and is reaped."""
-        os.write(self._pipe, _ALL_IS_CLEAN)
+        """The supervisor has cleaned up; the janitor, if it has not been killed itself, ends and is reaped."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._pipe, _ALL_IS_CLEAN)
         os.close(self._pipe)
-        os.waitpid(self.pid, 0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
 
 
 def _watch(folder: RunFolder, pipe: int) -> None:
