@@ -2,7 +2,7 @@
 
 It knows ranks, lanes, streams, recordings, activities on links; nothing of CUDA, NCCL or sockets. All times are integer
 nanoseconds. The result is a pure function of the ranks' record streams and the definitions, whatever the order in which
-`feed` was called for different ranks.
+`feed` was called for different ranks (docs/exactness.md). Safe to call from several threads; the GIL is released meanwhile.
 """
 
 from typing import Final
@@ -16,13 +16,18 @@ class Network:
     """Links that activities share max-min fairly."""
 
     def add_link(self, capacity_bytes_per_s: float) -> int:
-        """Adds a link, returns its id (dense from 0). Raises ValueError unless the capacity is finite and > 0."""
+        """Adds a link, returns its id (dense from 0). Raises ValueError unless the capacity is finite and >= 1e-3.
+
+        A Simulation has the links that its network has when it is made.
+        """
 
 class Activity:
     """One transfer that advances at a single common rate over all its links.
 
-    After `latency_ns` it moves `volume_bytes` at the max-min fair rate r (bytes/s); on each link it uses weight * r, and
-    r never exceeds `max_rate_bytes_per_s`. Zero volume: ends after the latency.
+    After `latency_ns` it moves `volume_bytes` at the max-min fair rate r (bytes/s); on each link it uses weight * r,
+    and r never exceeds `max_rate_bytes_per_s`. Zero volume: ends after the latency. It lasts at least 1 ns.
+    Immutable; definitions that share one object share its memory. ValueError for negative figures, weights outside
+    1e-6 .. 1e6, and a volume with neither links nor a greatest rate.
     """
 
     def __init__(
@@ -45,7 +50,7 @@ class Correction:
     value: int
 
 class Waiting:
-    """A lane that cannot go on, for diagnoses."""
+    """A request without an answer, or a lane that cannot go on (request 0), for diagnoses."""
 
     rank: int
     lane: int
@@ -54,7 +59,10 @@ class Waiting:
     reason: str  # "collective 3 of comm 7 as member 1: members 0, 2 have not come", …
 
 class Timeline:
-    """Committed nodes, in commit order; columns of equal length."""
+    """Committed nodes by end time, rank, and order within the rank, whenever they are taken; columns of equal length.
+
+    `start_ns` of a collective is when that rank's stream came to it: it may have waited for other members since.
+    """
 
     rank: NDArray[np.int32]
     device: NDArray[np.int32]
@@ -67,7 +75,7 @@ class Timeline:
     end_ns: NDArray[np.int64]
 
 class Marks:
-    """Committed MARK and MEMORY records, in commit order."""
+    """Committed MARK and MEMORY records by time, rank, and order within the rank."""
 
     rank: NDArray[np.int32]
     device: NDArray[np.int32]
@@ -86,13 +94,14 @@ class Simulation:
     def define_collective(
         self, rank: int, definition: int, comm: int, member: int, key: int, activity: Activity
     ) -> None:
-        """`key` names op, sizes, type and root: members of one operation must agree on it."""
+        """`key` names op, sizes, type and root: members of one operation must agree on it. The activity of member 0
+        counts."""
     def define_group(
         self, rank: int, definition: int, comm: int, member: int, sends: list[tuple[int, Activity]], receives: list[int]
     ) -> None:
-        """One launch of point-to-point transfers. The k-th send i→j on a communicator meets the k-th receive on j from i."""
+        """One launch of point-to-point transfers. The k-th send i→j on a communicator meets the k-th receive on j from
+        i, and the sender's activity counts."""
     def define_host_group(self, rank: int, definition: int, group: int, size: int, cost_ns: int) -> None: ...
-
     def feed(self, rank: int, batch: bytes) -> None:
         """Appends records. ValueError (state unchanged) for a malformed batch."""
     def close_rank(self, rank: int) -> None:
@@ -101,7 +110,8 @@ class Simulation:
         """Commits up to the horizon and returns the answers that became certain."""
     def speculate(self) -> list[Reply]:
         """At quiescence: runs on from the committed state on a copy, as if no running lane issued anything more, until
-        the earliest waiting request is answered. Empty if nothing can ever move."""
+        the earliest waiting request is answered (several if at the same time). Empty if nothing can ever move. Advances
+        first: if that gives certain answers, they are returned instead."""
     def take_corrections(self) -> list[Correction]: ...
     def waiting(self) -> list[Waiting]: ...
     def mismatches(self) -> list[str]:
@@ -111,6 +121,7 @@ class Simulation:
     def clock_ns(self, rank: int) -> int:
         """Committed time of lane 0."""
     @property
-    def committed_ns(self) -> int: ...
+    def committed_ns(self) -> int:
+        """Everything before it is final. Once all ranks have ended: the time of the last thing."""
     @property
     def corrected_replies(self) -> int: ...

@@ -47,7 +47,7 @@ std::vector<Waiting> Diagnosis::waiting() const {
 void Diagnosis::add_requests(const Rank& rank, std::vector<Waiting>& out) const {
   for (const Wait& wait : rank.waits) {
     if (wait.outstanding == 0 || wait.answered) continue;
-    out.push_back({rank.id, wait.lane, wait.request, wait.since, why(rank, wait)});
+    out.push_back({rank.id, wait.lane_number, wait.request, wait.since, why(rank, wait)});
   }
 }
 
@@ -55,14 +55,15 @@ void Diagnosis::add_requests(const Rank& rank, std::vector<Waiting>& out) const 
 void Diagnosis::add_lane(const Rank& rank, LaneId id, std::vector<Waiting>& out) const {
   const Lane& lane = rank.lanes[id];
   if (lane.state == Lane::State::stalled) {
-    out.push_back({rank.id, id, 0, lane.clock,
+    out.push_back({rank.id, lane.number, 0, lane.clock,
                    "launch queue of stream " + number(lane.stall) +
                        " is full: " + why(rank, rank.streams[lane.stall], kMostSteps)});
   } else if (lane.state == Lane::State::running && !lane.program.empty()) {
     const Step& step = lane.program.front();
     const bool asks = step.kind == Kind::sync || step.kind == Kind::query || step.kind == Kind::event_time ||
                       step.kind == Kind::host_sync;
-    out.push_back({rank.id, id, asks ? step.b : 0, lane.next(), "another lane of the rank may still act before"});
+    out.push_back(
+        {rank.id, lane.number, asks ? step.b : 0, lane.next(), "another lane of the rank may still act before"});
   }
 }
 

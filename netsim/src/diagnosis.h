@@ -11,7 +11,7 @@ namespace phantora::netsim {
 
 struct Waiting {
   RankId rank;
-  LaneId lane;
+  uint16_t lane;
   uint64_t request;  // 0 if the lane does not wait for an answer
   Time since;
   std::string reason;

@@ -59,7 +59,7 @@ bool World::execute(Rank& rank, LaneId id) {
       break;
     case Kind::memory:
       if (timeline_) {
-        timeline_->add(Mark{now, rank.id, rank.executed, static_cast<int32_t>(step.stream), step.kind, step.a, step.b});
+        timeline_->add(Mark{now, rank.id, rank.executed, rank.streams[stream].device, step.kind, step.a, step.b});
       }
       break;
     case Kind::event_forget:
@@ -113,6 +113,7 @@ void World::ask(Rank& rank, LaneId lane, const Step& step, Time now) {
   const WaitId wait = rank.waits.add({.kind = step.kind,
                                       .target = target,
                                       .lane = lane,
+                                      .lane_number = rank.lanes[lane].number,
                                       .subject = subject,
                                       .request = step.b,
                                       .since = now,
@@ -199,6 +200,7 @@ void World::arrive(Rank& rank, LaneId lane, const Step& step, Time now) {
   const WaitId wait = rank.waits.add({.kind = Kind::host_sync,
                                       .target = Target::stream,
                                       .lane = lane,
+                                      .lane_number = rank.lanes[lane].number,
                                       .subject = static_cast<uint32_t>(call.group),
                                       .request = step.b,
                                       .since = now,
@@ -225,13 +227,13 @@ void World::begin_lane(Rank& rank, LaneId id, Time now) {
   Lane& lane = rank.lanes[id];
   lane.state = Lane::State::running;
   lane.base = lane.clock = now;
-  rank.alive.insert(std::lower_bound(rank.alive.begin(), rank.alive.end(), id), id);
+  rank.alive.push_back(id);
   rank.lanes_changed = true;
 }
 
 void World::end_lane(Rank& rank, LaneId id) {
-  rank.lanes[id].state = Lane::State::ended;
   std::erase(rank.alive, id);
+  if (id != kMainLane) rank.lanes.remove(id);
   rank.lanes_changed = true;
 }
 

@@ -9,7 +9,7 @@
 namespace phantora::netsim {
 
 enum class RankId : uint32_t {};
-enum class LaneId : uint16_t {};
+enum class LaneId : uint32_t {};  // slot of a lane within its rank
 enum class StreamId : uint32_t {};
 enum class LinkId : uint32_t {};
 enum class FlowId : uint32_t {};

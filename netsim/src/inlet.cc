@@ -1,5 +1,6 @@
 #include "inlet.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <stdexcept>
@@ -33,31 +34,38 @@ bool names_recording(const Record& record) {
   }
 }
 
+bool blocks(const Record& record) { return record.kind == Kind::sync || record.kind == Kind::host_sync; }
+
+template <class Lanes>
+auto* find_lane(Lanes& lanes, uint16_t number) {
+  const auto found =
+      std::find_if(lanes.begin(), lanes.end(), [number](const auto& lane) { return lane.number == number; });
+  return found == lanes.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
-// Goes through a batch as if it were applied, on the side.
+// Goes through a batch as if it were taken in, on the side.
 class Inlet::Check {
  public:
-  Check(const Inlet& inlet, const Definitions& definitions)
-      : inlet_(inlet), definitions_(definitions), lanes_(inlet.lanes_) {}
+  Check(const Inlet& inlet, const Definitions& definitions) : inlet_(inlet), definitions_(definitions) {
+    for (const OpenLane& lane : inlet.lanes_) lanes_.push_back({.number = lane.number, .delta_ns = lane.delta_ns});
+  }
 
   void run(std::string_view bytes) {
     if (bytes.size() % sizeof(Record) != 0) {
       throw std::invalid_argument(subject() + "a batch of " + std::to_string(bytes.size()) +
                                   " bytes, not a multiple of 32");
     }
-    for (number_ = 0; number_ < bytes.size() / sizeof(Record); ++number_) check(record_at(bytes, number_));
+    for (place_ = 0; place_ < bytes.size() / sizeof(Record); ++place_) check(record_at(bytes, place_));
   }
-
-  // What follows from the whole batch.
-  std::vector<Lane> take_lanes() { return std::move(lanes_); }
 
  private:
   std::string subject() const { return "rank " + std::to_string(index(inlet_.rank_)) + ": "; }
 
   void require(bool condition, const char* what, uint64_t value) const {
     if (condition) return;
-    throw std::invalid_argument(subject() + "record " + std::to_string(number_) + " of the batch: " + what + " " +
+    throw std::invalid_argument(subject() + "record " + std::to_string(place_) + " of the batch: " + what + " " +
                                 std::to_string(value));
   }
 
@@ -77,7 +85,8 @@ class Inlet::Check {
         break;
       case Kind::event_record:
         check_stream(record.stream);
-        check_new_recording(record.a);
+        require(!known(record.a), "recording made twice:", record.a);
+        made_.insert(record.a);
         break;
       case Kind::stream_wait:
         check_stream(record.stream);
@@ -85,43 +94,42 @@ class Inlet::Check {
         break;
       case Kind::sync:
       case Kind::query:
-        check_target(record);
+        if (Target(record.flags) == Target::stream) check_stream(record.stream);
+        if (Target(record.flags) == Target::recording) check_recording(record.a);
         break;
       case Kind::event_time:
         check_recording(record.a);
         break;
       case Kind::event_forget:
         check_recording(record.a);
-        made_.erase(record.a);
-        forgotten_.insert(record.a);
+        if (made_.erase(record.a) == 0) forgotten_.insert(record.a);
         break;
       case Kind::host_sync:
         require(definitions_.host_call(inlet_.rank_, record.a), "host group not defined:", record.a);
         break;
       case Kind::mark:
+      case Kind::memory:
         check_stream(record.stream);
         break;
-      case Kind::memory:
-        require(record.stream <= INT32_MAX, "no such device:", record.stream);
-        break;
       case Kind::lane_begin:
-        begin_lane(record.a);
+        require(record.a <= UINT16_MAX, "no such lane:", record.a);
+        require(!find_lane(lanes_, static_cast<uint16_t>(record.a)), "lane began twice:", record.a);
+        lanes_.push_back({.number = static_cast<uint16_t>(record.a)});
         break;
       case Kind::lane_end:
-        lanes_[record.lane].open = false;
+        std::erase_if(lanes_, [&](const OpenLane& lane) { return lane.number == record.lane; });
         break;
       case Kind::clock:
         break;
     }
-    if (record.kind == Kind::sync || record.kind == Kind::host_sync) lanes_[record.lane].delta_ns = 0;
   }
 
   void check_lane(const Record& record) {
-    require(record.lane < lanes_.size() && lanes_[record.lane].open, "no such lane, or it has ended:", record.lane);
+    OpenLane* lane = find_lane(lanes_, record.lane);
+    require(lane, "no such lane, or it has ended:", record.lane);
     require(record.delta_ns <= static_cast<uint64_t>(kLast), "absurd delta_ns", record.delta_ns);
-    uint64_t& last = lanes_[record.lane].delta_ns;
-    require(record.delta_ns >= last, "delta_ns goes back, to", record.delta_ns);
-    last = record.delta_ns;
+    require(record.delta_ns >= lane->delta_ns, "delta_ns goes back, to", record.delta_ns);
+    lane->delta_ns = blocks(record) ? 0 : record.delta_ns;
   }
 
   void check_flags(const Record& record) const {
@@ -131,13 +139,12 @@ class Inlet::Check {
     require(record.flags <= most, "unknown flags", record.flags);
   }
 
-  void check_target(const Record& record) const {
-    if (Target(record.flags) == Target::stream) check_stream(record.stream);
-    if (Target(record.flags) == Target::recording) check_recording(record.a);
-  }
-
   void check_stream(uint32_t stream) const {
     require(definitions_.device(inlet_.rank_, stream) >= 0, "stream not defined:", stream);
+  }
+
+  void check_recording(uint64_t recording) const {
+    require(known(recording), "recording never made, or forgotten:", recording);
   }
 
   bool known(uint64_t recording) const {
@@ -145,56 +152,51 @@ class Inlet::Check {
     return inlet_.recordings_.contains(recording) && !forgotten_.contains(recording);
   }
 
-  void check_recording(uint64_t recording) const {
-    require(known(recording), "recording never made, or forgotten:", recording);
-  }
-
-  void check_new_recording(uint64_t recording) {
-    require(!known(recording), "recording made twice:", recording);
-    made_.insert(recording);
-  }
-
-  void begin_lane(uint64_t lane) {
-    require(lane > 0 && lane <= UINT16_MAX, "a lane cannot be", lane);
-    if (lanes_.size() <= lane) lanes_.resize(lane + 1);
-    require(!lanes_[lane].begun, "lane began already:", lane);
-    lanes_[lane] = {.begun = true, .open = true};
-  }
-
   const Inlet& inlet_;
   const Definitions& definitions_;
-  std::vector<Lane> lanes_;
-  std::unordered_set<uint64_t> made_;  // recordings of this batch
-  std::unordered_set<uint64_t> forgotten_;
-  size_t number_ = 0;
+  std::vector<OpenLane> lanes_;
+  std::unordered_set<uint64_t> made_;       // recordings of this batch that are not forgotten in it
+  std::unordered_set<uint64_t> forgotten_;  // earlier recordings that are
+  size_t place_ = 0;
 };
 
 void Inlet::feed(std::string_view bytes, World& world) {
-  Check check(*this, world.definitions());
-  check.run(bytes);
-  lanes_ = check.take_lanes();
-  std::vector<std::shared_ptr<Batch>> batches(lanes_.size());
+  Check(*this, world.definitions()).run(bytes);
   const size_t count = bytes.size() / sizeof(Record);
+  OpenLane* lane = nullptr;
   for (size_t i = 0; i < count; ++i) {
-    Step step = record_at(bytes, i);
-    if (step.kind == Kind::kernel) {
-      const KernelCost& cost = *world.definitions().kernel(rank_, step.a);
-      step.b = static_cast<uint64_t>((step.flags & kLaterLaunch) != 0 ? cost.later : cost.duration);
-    } else if (step.kind == Kind::lane_begin) {
-      world.add_lane(rank_, LaneId(step.a));
-    } else if (names_recording(step)) {
-      step.a = static_cast<uint64_t>(refer(step, world));
+    const Record record = record_at(bytes, i);
+    if (!lane || lane->number != record.lane) lane = find_lane(lanes_, record.lane);
+    lane->delta_ns = blocks(record) ? 0 : record.delta_ns;
+    if (!lane->steps) {
+      lane->steps = std::make_shared<Batch>();
+      lane->steps->reserve(count - i);
     }
-    std::shared_ptr<Batch>& batch = batches[step.lane];
-    if (!batch) {
-      batch = std::make_shared<Batch>();
-      batch->reserve(count - i);
+    lane->steps->push_back(translate(record, world));
+    if (record.kind == Kind::lane_begin) {
+      lanes_.push_back({.number = static_cast<uint16_t>(record.a), .lane = LaneId(lane->steps->back().a)});
+    } else if (record.kind == Kind::lane_end) {
+      close(*lane, world);
+    } else {
+      continue;
     }
-    batch->push_back(step);
+    lane = nullptr;
   }
-  for (size_t lane = 0; lane < batches.size(); ++lane) {
-    if (batches[lane]) world.append(rank_, LaneId(lane), std::move(batches[lane]));
+  for (OpenLane& open : lanes_) hand_over(open, world);
+}
+
+// The record as the world executes it.
+Step Inlet::translate(const Record& record, World& world) {
+  Step step = record;
+  if (record.kind == Kind::kernel) {
+    const KernelCost& cost = *world.definitions().kernel(rank_, record.a);
+    step.b = static_cast<uint64_t>((record.flags & kLaterLaunch) != 0 ? cost.later : cost.duration);
+  } else if (record.kind == Kind::lane_begin) {
+    step.a = index(world.add_lane(rank_, static_cast<uint16_t>(record.a)));
+  } else if (names_recording(record)) {
+    step.a = index(refer(record, world));
   }
+  return step;
 }
 
 // The slot of the recording that a record names; an event_record makes it, an event_forget takes its name away.
@@ -204,6 +206,15 @@ RecordingId Inlet::refer(const Record& record, World& world) {
   world.refer(rank_, recording);
   if (record.kind == Kind::event_forget) recordings_.erase(record.a);
   return recording;
+}
+
+void Inlet::hand_over(OpenLane& lane, World& world) {
+  if (lane.steps) world.append(rank_, lane.lane, std::exchange(lane.steps, nullptr));
+}
+
+void Inlet::close(OpenLane& lane, World& world) {
+  hand_over(lane, world);
+  std::erase_if(lanes_, [number = lane.number](const OpenLane& open) { return open.number == number; });
 }
 
 }  // namespace phantora::netsim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -9,33 +10,38 @@
 #include "definitions.h"
 #include "ids.h"
 #include "program.h"
+#include "rank.h"
 #include "world.h"
 
 namespace phantora::netsim {
 
 class Inlet {
-  struct Lane {
-    bool begun = false;     // its LANE_BEGIN has come: there is no second one
-    bool open = false;      // and its LANE_END has not
+  // A lane whose LANE_BEGIN has come and whose LANE_END has not.
+  struct OpenLane {
+    uint16_t number;
     uint64_t delta_ns = 0;  // of its last record since it last blocked
+    LaneId lane{};
+    std::shared_ptr<Batch> steps{};  // of the batch that is being taken in
   };
 
+  class Check;
+
  public:
-  explicit Inlet(RankId rank) : rank_(rank), lanes_{Lane{.begun = true, .open = true}} {}
+  explicit Inlet(RankId rank) : rank_(rank) { lanes_.push_back({.number = 0, .lane = kMainLane}); }
 
   // Appends the records to the lanes' programs. Throws std::invalid_argument, with nothing changed, if one is
   // malformed.
   void feed(std::string_view bytes, World& world);
 
  private:
-  class Check;  // of one batch
-  using Recordings = std::unordered_map<uint64_t, RecordingId>;
-
+  Step translate(const Record& record, World& world);
   RecordingId refer(const Record& record, World& world);
+  void hand_over(OpenLane& lane, World& world);
+  void close(OpenLane& lane, World& world);
 
   RankId rank_;
-  std::vector<Lane> lanes_;
-  Recordings recordings_;  // by the rank's id; until forgotten
+  std::vector<OpenLane> lanes_;
+  std::unordered_map<uint64_t, RecordingId> recordings_;  // by the rank's number; until forgotten
 };
 
 }  // namespace phantora::netsim

@@ -41,7 +41,8 @@ struct Record {
 };
 static_assert(sizeof(Record) == 32);
 
-// A record that has been checked: recording ids are replaced by slots, `b` of a kernel by its duration.
+// A record that has been checked: numbers of recordings and new lanes are replaced by slots, `b` of a kernel by its
+// duration.
 using Step = Record;
 using Batch = std::vector<Step>;
 

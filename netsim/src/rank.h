@@ -15,7 +15,8 @@ namespace phantora::netsim {
 struct Wait {
   Kind kind = Kind::sync;  // sync, query, event_time or host_sync
   Target target = Target::stream;
-  LaneId lane{};
+  LaneId lane{};  // of a sync or host_sync: the lane that is blocked
+  uint16_t lane_number = 0;
   uint32_t subject = 0;  // stream, recording slot, device, or host group
   uint64_t request = 0;
   Time since = 0;
@@ -24,15 +25,19 @@ struct Wait {
   bool answered = false;     // a query that was answered before its moments were known
 };
 
+inline constexpr LaneId kMainLane{0};
+
 // A host timeline: a sequential program and how far it has come.
 struct Lane {
-  enum class State : uint8_t { unborn, running, waiting, stalled, ended };
+  enum class State : uint8_t { unborn, running, waiting, stalled };
 
   State state = State::unborn;
-  Time base = 0;     // issue times are relative to it: end of the last blocking record, plus stalls since
-  Time clock = 0;    // of the last thing that it did, or that it has waited since
-  WaitId wait{};     // while waiting
-  StreamId stall{};  // while stalled: the stream whose launch queue is full
+  uint16_t number = 0;  // as the rank calls it, for as long as it lives
+  uint64_t order = 0;   // of its LANE_BEGIN among the rank's: lanes that act at the same time do so in this order
+  Time base = 0;        // issue times are relative to it: end of the last blocking record, plus stalls since
+  Time clock = 0;       // of the last thing that it did, or that it has waited since
+  WaitId wait{};        // while waiting
+  StreamId stall{};     // while stalled: the stream whose launch queue is full
   Program program;
 
   bool blocked() const { return state == State::waiting || state == State::stalled; }
@@ -63,8 +68,9 @@ struct Rank {
   bool closed = false;         // its process will issue nothing more
   bool touched = true;         // something changed since it was last run
   bool lanes_changed = false;  // a lane began, ended, or was woken
-  Table<LaneId, Lane> lanes;
-  std::vector<LaneId> alive;  // lanes that have begun and not ended, by id
+  Slab<LaneId, Lane> lanes;    // until they have ended; the main lane stays
+  std::vector<LaneId> alive;   // those that have begun and not ended
+  uint64_t lanes_named = 0;    // lanes so far
   Table<StreamId, Stream> streams;
   Slab<RecordingId, Recording> recordings;
   Slab<WaitId, Wait> waits;

@@ -89,7 +89,7 @@ std::vector<Reply> Simulation::speculate() {
   return replies;
 }
 
-Time Simulation::clock(int64_t rank) const { return world_.state().ranks[checked(rank)].lanes[LaneId{0}].clock; }
+Time Simulation::clock(int64_t rank) const { return world_.state().ranks[checked(rank)].lanes[kMainLane].clock; }
 
 Time Simulation::committed() const {
   const State& state = world_.state();

@@ -9,6 +9,7 @@ namespace phantora::netsim {
 // When a lane acts next. Lanes of one rank act in this order.
 struct World::Turn {
   Time time = kNever;
+  uint64_t order = 0;
   LaneId lane{};
   auto operator<=>(const Turn&) const = default;
 };
@@ -38,9 +39,9 @@ World::World(const Definitions& definitions, size_t ranks, const std::vector<dou
     const RankId id = state_.ranks.add({});
     Rank& rank = state_.ranks[id];
     rank.id = id;
-    add_lane(id, LaneId{0});
-    rank.lanes[LaneId{0}].state = Lane::State::running;
-    rank.alive.push_back(LaneId{0});
+    add_lane(id, 0);
+    rank.lanes[kMainLane].state = Lane::State::running;
+    rank.alive.push_back(kMainLane);
     state_.bounds.add(0);
     state_.wakes.add(kNever);
     state_.touched.push_back(id);
@@ -66,9 +67,12 @@ void World::define_host_group(HostGroupId group) {
   state_.host_groups.add({.size = definitions_->host_group_size(group), .calls = {}, .rounds = {}, .first = 0});
 }
 
-void World::add_lane(RankId rank, LaneId lane) {
-  Table<LaneId, Lane>& lanes = state_.ranks[rank].lanes;
-  if (!lanes.contains(lane)) lanes.resize(index(lane) + 1);
+LaneId World::add_lane(RankId rank_id, uint16_t number) {
+  Rank& rank = state_.ranks[rank_id];
+  Lane lane;
+  lane.number = number;
+  lane.order = rank.lanes_named++;
+  return rank.lanes.add(std::move(lane));
 }
 
 RecordingId World::add_recording(RankId rank, uint64_t name) {
@@ -156,7 +160,7 @@ bool World::run_lane(Rank& rank) {
   do {
     if (!execute(rank, id)) break;
     if (!ready_.empty()) go_on_ready();
-  } while (!rank.lanes_changed && !lane.program.empty() && Turn{lane.next(), id} < limit);
+  } while (!rank.lanes_changed && !lane.program.empty() && Turn{lane.next(), lane.order, id} < limit);
   return true;
 }
 
@@ -166,11 +170,11 @@ World::Choice World::choose(const Rank& rank) const {
   for (const LaneId id : rank.alive) {
     const Lane& lane = rank.lanes[id];
     if (lane.blocked()) {
-      choice.blocked = std::min(choice.blocked, Turn{std::max(unknown, lane.clock), id});
+      choice.blocked = std::min(choice.blocked, Turn{std::max(unknown, lane.clock), lane.order, id});
       continue;
     }
     if (lane.program.empty() && rank.closed) continue;
-    const Turn turn{lane.next(), id};
+    const Turn turn{lane.next(), lane.order, id};
     if (turn < choice.first) {
       choice.second = choice.first;
       choice.first = turn;

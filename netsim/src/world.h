@@ -47,7 +47,7 @@ class World {
   void define_stream(RankId rank, StreamId stream);
   void define_comm(CommId comm);
   void define_host_group(HostGroupId group);
-  void add_lane(RankId rank, LaneId lane);
+  LaneId add_lane(RankId rank, uint16_t number);
   RecordingId add_recording(RankId rank, uint64_t name);
   void refer(RankId rank, RecordingId recording) { ++state_.ranks[rank].recordings[recording].references; }
   void append(RankId rank, LaneId lane, std::shared_ptr<const Batch> steps);

@@ -1,0 +1,7 @@
+"""How many examples: `pytest tests/property --hypothesis-profile=long` tries for hours what CI tries for seconds."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("ci", max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", settings.get_profile("ci"), max_examples=100_000)
+settings.load_profile("ci")

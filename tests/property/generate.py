@@ -1,0 +1,242 @@
+"""Random jobs. A string of bytes is read as instructions, so that Hypothesis can draw and shrink jobs cheaply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from job import DEVICE, RECORDING, STREAM, Collective, Group, HostGroup, Job, Kind, RankJob, Record, Transfer
+
+T = TypeVar("T")
+
+INSTRUCTION_BYTES = 8
+HEADER_BYTES = 8
+
+
+def programs(most_instructions: int = 50) -> st.SearchStrategy[bytes]:
+    """Of all lengths alike: left to itself, Hypothesis seldom draws long strings."""
+    sizes = st.integers(0, most_instructions).map(lambda n: HEADER_BYTES + n * INSTRUCTION_BYTES)
+    return sizes.flatmap(lambda size: st.binary(min_size=size, max_size=size))
+
+
+DELTAS = (0, 0, 0, 1, 2, 10, 37, 100, 1000, 5000)
+DURATIONS = ((0, 0), (1, 1), (10, 3), (100, 100), (999, 1), (1000, 500), (7777, 5))
+CAPACITIES = (1_000_000_000, 2_000_000_000, 3_000_000_000, 500_000_000, 7_000_000_000)
+VOLUMES = (0, 0, 1, 100, 1000, 1000, 4096, 99_999, 10**7, 10**11)
+LATENCIES = (0, 0, 1, 5, 100, 1000)
+WEIGHTS = (1.0, 1.0, 0.5, 1.75, 2.0, 3.0)
+CAPS = (float("inf"), float("inf"), 1e9, 4e8)
+
+
+@dataclass
+class Dice:
+    """Chooses by the bytes of one instruction; zeros once they are used up."""
+
+    data: bytes
+    used: int = 0
+
+    def below(self, n: int) -> int:
+        value = self.data[self.used] if self.used < len(self.data) else 0
+        self.used += 1
+        return value % n
+
+    def of(self, choices: Sequence[T]) -> T:
+        return choices[self.below(len(choices))]
+
+
+@dataclass
+class Lane:
+    delta_ns: int = 0
+
+
+@dataclass
+class Author:
+    """Writes a rank's records."""
+
+    job: RankJob
+    lanes: dict[int, Lane] = field(default_factory=lambda: {0: Lane()})
+    recordings: list[int] = field(default_factory=list)
+    names: int = 0
+    requests: int = 0
+
+    def write(self, dice: Dice, kind: Kind, **fields: int) -> None:
+        number = dice.of(sorted(self.lanes))
+        lane = self.lanes[number]
+        lane.delta_ns += dice.of(DELTAS)
+        self.job.records.append(Record(kind, lane=number, delta_ns=lane.delta_ns, **fields))
+        if kind in (Kind.SYNC, Kind.HOST_SYNC):
+            lane.delta_ns = 0
+        if kind == Kind.LANE_END:
+            del self.lanes[number]
+
+    def name(self) -> int:
+        self.names += 1
+        return self.names
+
+    def request(self) -> int:
+        self.requests += 1
+        return self.requests
+
+    def define(self, call: Collective | Group) -> int:
+        for number, known in self.job.calls.items():
+            if known == call:
+                return number
+        number = len(self.job.calls) + 1
+        self.job.calls[number] = call
+        return number
+
+
+class Generator:
+    def __init__(self, data: bytes, most_ranks: int) -> None:
+        dice = Dice(data[:HEADER_BYTES])
+        self.size = 1 + dice.below(most_ranks)
+        self.job = Job(
+            capacities=[dice.of(CAPACITIES) for _ in range(1 + dice.below(4))],
+            comms={},
+            ranks=[RankJob() for _ in range(self.size)],
+            launch_queue_depth=dice.of((1024, 1024, 3, 1)),
+        )
+        self.authors = [Author(rank) for rank in self.job.ranks]
+        self.comms: list[list[int]] = []  # members' ranks
+        self._define_comms()
+        for rank in self.job.ranks:
+            rank.streams = {0: 0, 1: 0, 2: 0, 3: 1}
+            rank.kernels = {number + 1: durations for number, durations in enumerate(DURATIONS)}
+        for start in range(HEADER_BYTES, len(data), INSTRUCTION_BYTES):
+            self._instruct(Dice(data[start : start + INSTRUCTION_BYTES]))
+
+    def _define_comms(self) -> None:
+        everyone = list(range(self.size))
+        for members in (everyone, everyone[: self.size // 2 + 1], everyone[::-1], everyone[self.size // 2 :]):
+            self.comms.append(members)
+            self.job.comms[10 * len(self.comms)] = len(members)
+            for index, rank in enumerate(members):
+                group = HostGroup(len(self.comms), len(members), 5 * (len(self.comms) - 1))
+                self.job.ranks[rank].host_groups[len(self.comms)] = group
+                assert self.comms[-1][index] == rank
+
+    def _instruct(self, dice: Dice) -> None:
+        instructions = (
+            self._kernel,
+            self._kernel,
+            self._kernel,
+            self._collective,
+            self._collective,
+            self._group,
+            self._group,
+            self._request,
+            self._request,
+            self._event,
+            self._event,
+            self._wait,
+            self._host_sync,
+            self._other,
+        )
+        dice.of(instructions)(dice)
+
+    def _transfer(self, dice: Dice) -> Transfer:
+        volume, latency = dice.of(VOLUMES), dice.of(LATENCIES)
+        choice = dice.below(16)
+        links = tuple(
+            (link, WEIGHTS[(choice + link) % len(WEIGHTS)])
+            for link in range(len(self.job.capacities))
+            if choice >> link & 1 or link == choice % len(self.job.capacities)
+        )
+        return Transfer(volume, latency, links, CAPS[choice % len(CAPS)])
+
+    def _kernel(self, dice: Dice) -> None:
+        author = dice.of(self.authors)
+        signature = 1 + dice.below(len(DURATIONS))
+        author.write(dice, Kind.KERNEL, stream=dice.below(4), a=signature, flags=dice.below(2))
+
+    def _collective(self, dice: Dice) -> None:
+        choice = dice.below(len(self.comms))
+        transfer = self._transfer(dice)
+        spread, wrong = dice.below(4), dice.below(64)
+        for member, rank in enumerate(self.comms[choice]):
+            if wrong == 63 and member == 0:
+                continue  # it never comes
+            key = 2 if wrong == 62 and member == 0 else 1
+            call = Collective(10 * (choice + 1), member, key, transfer)
+            author = self.authors[rank]
+            stream = (spread + member * (spread & 1)) % 4
+            author.write(Dice(dice.data[6:]), Kind.COLLECTIVE, stream=stream, a=author.define(call))
+
+    def _group(self, dice: Dice) -> None:
+        """A launch on every member: a ring, a pair, or everyone to everyone."""
+        choice = dice.below(len(self.comms))
+        members = self.comms[choice]
+        transfer, pattern, wrong = self._transfer(dice), dice.below(3), dice.below(64)
+        size = len(members)
+        pairs = {
+            0: [(0, size - 1)],
+            1: [(member, (member + 1) % size) for member in range(size)],
+            2: [(source, target) for source in range(size) for target in range(size)],
+        }[pattern]
+        for member, rank in enumerate(members):
+            if wrong == 63 and member == 0:
+                continue
+            sends = tuple((target, transfer) for source, target in pairs if source == member)
+            receives = tuple(source for source, target in pairs if target == member)
+            author = self.authors[rank]
+            number = author.define(Group(10 * (choice + 1), member, sends, receives))
+            author.write(Dice(dice.data[6:]), Kind.COLLECTIVE, stream=dice.data[0] % 3, a=number)
+
+    def _request(self, dice: Dice) -> None:
+        author = dice.of(self.authors)
+        kind = dice.of((Kind.SYNC, Kind.SYNC, Kind.QUERY, Kind.EVENT_TIME))
+        target = dice.of((STREAM, RECORDING, DEVICE))
+        if kind == Kind.EVENT_TIME or target == RECORDING:
+            if not author.recordings:
+                return
+            flags = 0 if kind == Kind.EVENT_TIME else RECORDING
+            author.write(dice, kind, flags=flags, a=dice.of(author.recordings), b=author.request())
+        else:
+            subject = dice.below(4 if target == STREAM else 2)
+            author.write(dice, kind, flags=target, stream=subject, b=author.request())
+
+    def _event(self, dice: Dice) -> None:
+        author = dice.of(self.authors)
+        name = author.name()
+        author.write(dice, Kind.EVENT_RECORD, stream=dice.below(4), a=name)
+        author.recordings.append(name)
+
+    def _wait(self, dice: Dice) -> None:
+        author = dice.of(self.authors)
+        if author.recordings:
+            author.write(dice, Kind.STREAM_WAIT, stream=dice.below(4), a=dice.of(author.recordings))
+
+    def _host_sync(self, dice: Dice) -> None:
+        choice, wrong = dice.below(len(self.comms)), dice.below(32)
+        for index, rank in enumerate(self.comms[choice]):
+            if wrong == 31 and index == 0:
+                continue
+            author = self.authors[rank]
+            author.write(Dice(dice.data[3:]), Kind.HOST_SYNC, a=choice + 1, b=author.request())
+
+    def _other(self, dice: Dice) -> None:
+        author = dice.of(self.authors)
+        match dice.below(7):
+            case 0:
+                author.write(dice, Kind.MARK, stream=dice.below(4), a=1)
+            case 1:
+                author.write(dice, Kind.MEMORY, stream=dice.below(4), a=dice.below(256), b=dice.below(256))
+            case 2:
+                author.write(dice, Kind.CLOCK)
+            case 3 if len(author.lanes) > 1:
+                author.write(Dice(bytes([len(author.lanes) - 1, dice.below(256)])), Kind.LANE_END)
+            case 4 if author.recordings:
+                name = dice.of(author.recordings)
+                author.recordings.remove(name)
+                author.write(dice, Kind.EVENT_FORGET, a=name)
+            case _:
+                free = [number for number in (3, 2, 1) if number not in author.lanes]
+                if free:
+                    author.write(dice, Kind.LANE_BEGIN, a=free[0])
+                    author.lanes[free[0]] = Lane()
+
+
+def generate(data: bytes, most_ranks: int = 6) -> Job:
+    return Generator(data, most_ranks).job

@@ -1,0 +1,420 @@
+"""What a job's times must be: a plain in-order simulation on SimPy that shares no code with the core.
+
+Everything is known from the start, so there is no horizon, nothing is worked out ahead, rates of all flows come
+from scratch as fractions, and every lane, stream and flow is a process or an event. Within one instant the order is:
+whatever ends (streams go on at once), then lanes in the order in which they were begun, then the network's new rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import simpy
+from job import DEVICE, RECORDING, STREAM, Collective, Group, Job, Kind, Outcome, Record, Transfer
+from simpy.events import EventPriority
+
+NORMAL = 1  # priorities within an instant: SimPy's own for whatever happens by itself
+LANES_TURN = 10
+NETWORKS_TURN = 1_000_000
+
+Process = Generator[simpy.Event, Any, None]
+Key = tuple[Any, ...]
+
+
+class Clock(simpy.Environment):
+    """Whole nanoseconds."""
+
+    def __init__(self) -> None:
+        super().__init__(initial_time=0)
+
+    @property
+    def now(self) -> int:
+        return int(super().now)
+
+    def at(self, time: int, priority: int = NORMAL) -> simpy.Event:
+        """An event that happens then, among those of its instant by priority."""
+        event = simpy.Event(self)
+        event._ok, event._value = True, None
+        self.schedule(event, EventPriority(priority), time - self.now)
+        return event
+
+
+@dataclass(eq=False)
+class Flow:
+    transfer: Transfer
+    remaining: Fraction
+    done: simpy.Event
+    rate: Fraction = Fraction(0)
+    end: int | None = None
+
+
+class Network:
+    def __init__(self, env: Clock, capacities: list[int]) -> None:
+        self.env = env
+        self.capacities = [Fraction(capacity) / 10**9 for capacity in capacities]
+        self.flows: list[Flow] = []
+        self.moved_at = 0
+        self.changing = False
+
+    def move(self, transfer: Transfer, start: int) -> simpy.Event:
+        done = simpy.Event(self.env)
+        self.env.process(self._move(transfer, start, done))
+        return done
+
+    def _move(self, transfer: Transfer, start: int, done: simpy.Event) -> Process:
+        if transfer.volume_bytes == 0:
+            yield self.env.at(start + max(1, transfer.latency_ns))
+            done.succeed()
+            return
+        yield self.env.at(start + transfer.latency_ns)
+        self.flows.append(Flow(transfer, Fraction(transfer.volume_bytes), done))
+        self._change()
+
+    def _change(self) -> None:
+        if not self.changing:
+            self.changing = True
+            self.env.process(self._new_rates())
+
+    def _new_rates(self) -> Process:
+        yield self.env.at(self.env.now, NETWORKS_TURN)
+        self.changing = False
+        elapsed, self.moved_at = self.env.now - self.moved_at, self.env.now
+        for flow in self.flows:
+            flow.remaining -= flow.rate * elapsed
+        for flow, rate in fair_rates(self.flows, self.capacities).items():
+            if rate != flow.rate:
+                flow.rate = rate
+                flow.end = self.env.now + max(1, math.ceil(flow.remaining / rate - Fraction(1, 1000)))
+                self.env.process(self._end(flow, flow.end))
+
+    def _end(self, flow: Flow, end: int) -> Process:
+        yield self.env.at(end)
+        if flow.end == end and flow in self.flows:
+            self.flows.remove(flow)
+            flow.done.succeed()
+            self._change()
+
+
+def fair_rates(flows: list[Flow], capacities: list[Fraction]) -> dict[Flow, Fraction]:
+    """Raises all rates together; whoever meets a full link or its own cap stays there."""
+    rates: dict[Flow, Fraction] = {}
+    while len(rates) < len(flows):
+        growing = [flow for flow in flows if flow not in rates]
+        stops: dict[Flow, Fraction] = {}
+        for flow in growing:
+            limits = [Fraction(flow.transfer.max_rate) / 10**9] if math.isfinite(flow.transfer.max_rate) else []
+            for link, _ in flow.transfer.links:
+                used = sum((rates[f] * weight_on(f, link) for f in rates), Fraction())
+                limits.append((capacities[link] - used) / sum(weight_on(f, link) for f in growing))
+            stops[flow] = min(limits)
+        level = min(stops.values())
+        rates |= {flow: level for flow in growing if stops[flow] == level}
+    return rates
+
+
+def weight_on(flow: Flow, link: int) -> Fraction:
+    return sum((Fraction(weight) for at, weight in flow.transfer.links if at == link), Fraction(0))
+
+
+@dataclass(eq=False)
+class Work:
+    """Something issued to a stream."""
+
+    run: Any  # function of nothing that gives a process
+    done: simpy.Event
+    launch: bool = False
+
+
+@dataclass(eq=False)
+class Stream:
+    device: int
+    work: simpy.Store
+    issued: list[Work] = field(default_factory=list)
+
+    def drained(self) -> list[simpy.Event]:
+        return [self.issued[-1].done] if self.issued else []
+
+    def unfinished_launches(self) -> list[Work]:
+        return [work for work in self.issued if work.launch and not work.done.processed]
+
+
+@dataclass(eq=False)
+class Recording:
+    done: simpy.Event
+    made: bool = False
+    awaited_early: bool = False
+
+
+@dataclass(eq=False)
+class Operation:
+    """A collective or a message: starts when all its sides are ready."""
+
+    sides: int
+    done: simpy.Event
+    ready: list[int] = field(default_factory=list)
+    transfer: Transfer | None = None
+    keys: set[int] = field(default_factory=set)
+
+
+class Oracle:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.env = Clock()
+        self.network = Network(self.env, job.capacities)
+        self.outcome = Outcome()
+        self.operations: dict[Key, Operation] = {}
+        self.counts: defaultdict[Key, int] = defaultdict(int)
+        self.rounds: dict[Key, list[tuple[int, int, simpy.Event]]] = {}
+        self.clocks = [0] * len(job.ranks)
+
+    def run(self) -> Outcome:
+        for rank in range(len(self.job.ranks)):
+            RankOracle(self, rank)
+        self.env.run()
+        self.outcome.timeline.sort(key=lambda row: (row[8], row[0]))
+        self.outcome.marks.sort(key=lambda row: (row[3], row[0]))
+        self.outcome.clocks = self.clocks
+        return self.outcome
+
+    def count(self, *key: Any) -> int:
+        self.counts[key] += 1
+        return self.counts[key]
+
+    def operation(self, key: Key, sides: int) -> Operation:
+        return self.operations.setdefault(key, Operation(sides, simpy.Event(self.env)))
+
+    def ready(self, operation: Operation) -> None:
+        operation.ready.append(self.env.now)
+        if len(operation.ready) == operation.sides and len(operation.keys) <= 1:
+            assert operation.transfer is not None
+            self.env.process(self._operate(operation))
+
+    def _operate(self, operation: Operation) -> Process:
+        assert operation.transfer is not None
+        yield self.network.move(operation.transfer, max(operation.ready))
+        operation.done.succeed()
+
+
+class RankOracle:
+    def __init__(self, oracle: Oracle, rank: int) -> None:
+        self.oracle, self.env, self.rank = oracle, oracle.env, rank
+        self.job = oracle.job.ranks[rank]
+        self.streams = {number: Stream(device, simpy.Store(self.env)) for number, device in self.job.streams.items()}
+        self.begun: dict[int, int] = {}  # lane that a LANE_BEGIN record begins
+        self.recordings = {
+            r.a: Recording(simpy.Event(self.env)) for r in self.job.records if r.kind == Kind.EVENT_RECORD
+        }
+        for stream in self.streams.values():
+            self.env.process(self._run_stream(stream))
+        self.lanes = self._split_into_lanes()
+        self.env.process(self._run_lane(0))
+
+    def _run_stream(self, stream: Stream) -> Process:
+        while True:
+            work = yield stream.work.get()
+            yield from work.run()
+            work.done.succeed()
+
+    def _issue(self, stream: Stream, run: Any, launch: bool = False) -> None:
+        work = Work(run, simpy.Event(self.env), launch)
+        stream.issued.append(work)
+        stream.work.put(work)
+
+    # --- lanes
+
+    def _split_into_lanes(self) -> list[list[Record]]:
+        """The records of each lane, in the order of their LANE_BEGINs (numbers are used again): 0 is the main one."""
+        lanes: list[list[Record]] = [[]]
+        current = {0: 0}
+        for record in self.job.records:
+            lanes[current[record.lane]].append(record)
+            if record.kind == Kind.LANE_BEGIN:
+                self.begun[id(record)] = current[record.a] = len(lanes)
+                lanes.append([])
+        return lanes
+
+    def _run_lane(self, lane: int) -> Process:
+        base = self.env.now
+        for record in self.lanes[lane]:
+            turn = max(base + record.delta_ns, self.env.now)
+            yield self.env.at(turn, LANES_TURN + lane)
+            self._clock(lane)
+            if record.kind in (Kind.KERNEL, Kind.COLLECTIVE):
+                while (full := self._full(record)) is not None:
+                    yield full
+                    yield self.env.at(self.env.now, LANES_TURN + lane)
+                base += self.env.now - turn
+            self._clock(lane)
+            if record.kind == Kind.SYNC:
+                yield simpy.AllOf(self.env, self._target(record))
+                base = self.env.now
+                self._reply(record, base)
+            elif record.kind == Kind.HOST_SYNC:
+                yield self._arrive(record)
+                base = self.env.now
+                self._reply(record, base)
+            else:
+                self._execute(record)
+            self._clock(lane)
+
+    def _clock(self, lane: int) -> None:
+        if lane == 0:
+            self.oracle.clocks[self.rank] = self.env.now
+
+    def _full(self, record: Record) -> simpy.Event | None:
+        unfinished = self.streams[record.stream].unfinished_launches()
+        return unfinished[0].done if len(unfinished) >= self.oracle.job.launch_queue_depth else None
+
+    def _reply(self, record: Record, value: int) -> None:
+        self.oracle.outcome.replies[self.rank, record.b] = value
+
+    def _execute(self, record: Record) -> None:
+        match record.kind:
+            case Kind.KERNEL:
+                duration = self.job.kernels[record.a][record.flags]
+                self._launch(record, lambda: self._timeout(duration))
+            case Kind.COLLECTIVE:
+                call = self.job.calls[record.a]
+                joined = self._join_collective(call) if isinstance(call, Collective) else self._join_group(call)
+                self._launch(record, lambda: self._communicate(joined))
+            case Kind.EVENT_RECORD:
+                self._record_event(record)
+            case Kind.STREAM_WAIT:
+                recording = self._look_at(record.a)
+                self._issue(self.streams[record.stream], lambda: self._wait(recording.done))
+            case Kind.QUERY:
+                self._reply(record, int(all(event.processed for event in self._target(record))))
+            case Kind.EVENT_TIME:
+                self.env.process(self._event_time(record, self._look_at(record.a)))
+            case Kind.MARK:
+                self._issue(self.streams[record.stream], lambda: self._mark(record))
+            case Kind.MEMORY:
+                row = (
+                    self.rank,
+                    self.streams[record.stream].device,
+                    int(Kind.MEMORY),
+                    self.env.now,
+                    record.a,
+                    record.b,
+                )
+                self.oracle.outcome.marks.append(row)
+            case Kind.LANE_BEGIN:
+                self.env.process(self._run_lane(self.begun[id(record)]))
+
+    # --- streams
+
+    def _launch(self, record: Record, run: Any) -> None:
+        issue = self.env.now
+
+        def timed() -> Process:
+            start = self.env.now
+            yield from run()
+            stream = self.streams[record.stream]
+            row = (self.rank, stream.device, record.stream, int(record.kind), record.a, record.flags, issue, start)
+            self.oracle.outcome.timeline.append((*row, self.env.now))
+
+        self._issue(self.streams[record.stream], timed, launch=True)
+
+    def _timeout(self, duration: int) -> Process:
+        yield self.env.timeout(duration)
+
+    def _wait(self, event: simpy.Event) -> Process:
+        yield event
+
+    def _mark(self, record: Record) -> Process:
+        device = self.streams[record.stream].device
+        self.oracle.outcome.marks.append((self.rank, device, int(Kind.MARK), self.env.now, record.a, 0))
+        yield self.env.timeout(0)
+
+    # --- recordings and requests
+
+    def _look_at(self, number: int) -> Recording:
+        recording = self.recordings[number]
+        if not recording.made:
+            recording.awaited_early = True
+        return recording
+
+    def _record_event(self, record: Record) -> None:
+        recording = self.recordings[record.a]
+        recording.made = True
+        earliest = self.env.now + (1 if recording.awaited_early else 0)
+
+        def complete() -> Process:
+            self.env.process(self._complete(recording, earliest))
+            yield self.env.timeout(0)
+
+        self._issue(self.streams[record.stream], complete)
+
+    def _complete(self, recording: Recording, earliest: int) -> Process:
+        if earliest > self.env.now:
+            yield self.env.at(earliest)
+        recording.done.succeed(self.env.now)
+
+    def _target(self, record: Record) -> list[simpy.Event]:
+        """Events that must all have happened."""
+        match record.flags:
+            case x if x == STREAM:
+                return self.streams[record.stream].drained()
+            case x if x == RECORDING:
+                return [self._look_at(record.a).done]
+            case x if x == DEVICE:
+                streams = [stream for stream in self.streams.values() if stream.device == record.stream]
+                return [event for stream in streams for event in stream.drained()]
+        raise AssertionError(record)
+
+    def _event_time(self, record: Record, recording: Recording) -> Process:
+        if not recording.done.processed:
+            yield recording.done
+        self._reply(record, int(recording.done.value or 0))
+
+    # --- between ranks
+
+    def _join_collective(self, call: Collective) -> list[Operation]:
+        number = self.oracle.count("collective", call.comm, call.member)
+        operation = self.oracle.operation(("collective", call.comm, number), self.oracle.job.comms[call.comm])
+        operation.keys.add(call.key)
+        if call.member == 0:
+            operation.transfer = call.transfer
+        return [operation]
+
+    def _join_group(self, call: Group) -> list[Operation]:
+        operations = []
+        for peer, transfer in call.sends:
+            number = self.oracle.count("send", call.comm, call.member, peer)
+            operation = self.oracle.operation(("message", call.comm, call.member, peer, number), 2)
+            operation.transfer = transfer
+            operations.append(operation)
+        for peer in call.receives:
+            number = self.oracle.count("receive", call.comm, peer, call.member)
+            operations.append(self.oracle.operation(("message", call.comm, peer, call.member, number), 2))
+        return operations
+
+    def _communicate(self, operations: list[Operation]) -> Process:
+        for operation in operations:
+            self.oracle.ready(operation)
+        yield simpy.AllOf(self.env, [operation.done for operation in operations])
+
+    def _arrive(self, record: Record) -> simpy.Event:
+        group = self.job.host_groups[record.a]
+        number = self.oracle.count("host", group.group, self.rank)
+        arrivals = self.oracle.rounds.setdefault((group.group, number), [])
+        event = simpy.Event(self.env)
+        arrivals.append((self.env.now, group.cost_ns, event))
+        if len(arrivals) == group.size:
+            end = max(time for time, _, _ in arrivals) + max(1, *(cost for _, cost, _ in arrivals))
+            for _, _, waiting in arrivals:
+                self.env.process(self._meet(end, waiting))
+        return event
+
+    def _meet(self, end: int, waiting: simpy.Event) -> Process:
+        yield self.env.at(end)
+        waiting.succeed()
+
+
+def run_oracle(job: Job) -> Outcome:
+    return Oracle(job).run()
