@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from phantora_py.catalogue import Catalogue, CollectiveInfo, KernelInfo
 from phantora_py.placement import Placement
 
@@ -53,27 +56,30 @@ class TraceWriter:
         self._markers.close()
 
     def _write_slices(self, timeline: Timeline) -> None:
+        durations_ns = timeline.end_ns - timeline.start_ns
+        self._streams.update(
+            zip(timeline.rank.tolist(), timeline.device.tolist(), timeline.stream.tolist(), strict=True)
+        )
         rows = zip(
             timeline.rank.tolist(),
-            timeline.device.tolist(),
             timeline.stream.tolist(),
             timeline.kind.tolist(),
             timeline.definition.tolist(),
             timeline.later.tolist(),
-            timeline.issue_ns.tolist(),
-            timeline.start_ns.tolist(),
-            timeline.end_ns.tolist(),
+            *_us_columns(timeline.start_ns),
+            *_us_columns(durations_ns),
+            *_us_columns(timeline.issue_ns),
             strict=True,
         )
-        lines = []
-        for rank, device, stream, kind, definition, later, issue_ns, start_ns, end_ns in rows:
-            self._streams.add((rank, device, stream))
-            head = self._slices.get((rank, kind, definition, later))
+        heads, lines = self._slices, []
+        for rank, stream, kind, definition, later, start, start_ns, length, length_ns, issued, issued_ns in rows:
+            key = rank, kind, definition, later
+            head = heads.get(key)
             if head is None:
-                head = self._slices[rank, kind, definition, later] = self._slice(rank, kind, definition, later)
+                head = heads[key] = self._slice(rank, kind, definition, later)
             lines.append(
-                f'{{"ph":"X","pid":{rank},"tid":{stream},"ts":{_us(start_ns)},"dur":{_us(end_ns - start_ns)},{head}'
-                f'"issued_us":{_us(issue_ns)}}}}},\n'
+                f'{{"ph":"X","pid":{rank},"tid":{stream},"ts":{start}.{start_ns:03d},"dur":{length}.{length_ns:03d},'
+                f'{head}"issued_us":{issued}.{issued_ns:03d}}}}},\n'
             )
         self._file.write("".join(lines))
 
@@ -149,6 +155,11 @@ def _collective_arguments(info: CollectiveInfo) -> dict[str, Any]:
 def _us(time_ns: int) -> str:
     """Microseconds, the format's unit, with all three decimals."""
     return f"{time_ns // 1000}.{time_ns % 1000:03d}"
+
+
+def _us_columns(times_ns: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    """Whole microseconds, and the nanoseconds behind the point."""
+    return (times_ns // 1000).tolist(), (times_ns % 1000).tolist()
 
 
 def _open(path: Path) -> IO[str]:
