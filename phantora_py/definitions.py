@@ -223,7 +223,8 @@ class Definitions:
             self._comms[uid] = self._comms_by_data[data] = comm
         if (comm.size, comm.data) != (size, data):
             raise ProtocolError(
-                f"communicator of {size} members with DATA number {data}, but its other members say {comm.size} and {comm.data}"
+                f"communicator of {size} members with DATA number {data}, "
+                f"but its other members say {comm.size} and {comm.data}"
             )
         if index in comm.members:
             raise ProtocolError(f"rank {comm.members[index][0]} is already member {index} of the communicator")

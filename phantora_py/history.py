@@ -5,9 +5,9 @@ Within it, per device, with U(x) the length of the union of the intervals x:
 
     compute = U(kernels)        exposed communication = U(kernels and collectives) - U(kernels)
 
-A node counts for a segment with the part of it that lies inside. History comes in order of ends, so a node that reaches
-back into a segment may come late; a segment is closed when the *next* one has ended, and a node that ends later still is
-not counted in it. The rule looks at simulated times only, so the result does not depend on how history is cut.
+A node counts for a segment with the part of it that lies inside. History comes in order of ends, so a node that
+reaches back into a segment may come late; a segment is closed when the *next* one has ended, and a node that ends later
+still is not counted in it. The rule looks at simulated times only, so the result does not depend on how history is cut.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 gloo's collectives on small tensors are trees of TCP messages: each of the 2 ceil(log2 n) levels takes a one-way message
 between hosts. Setting up an NCCL communicator (bootstrap, topology search, buffers) takes some tenths of a second; it
-falls into the warm-up and no public measurement is fine enough to do better. Both figures are guesses of the right size.
+falls into the warm-up and no public measurement is fine enough to do better. Both figures are guesses.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 work in between (no GEMM, attention, convolution or embedding kernel between the end of one and the beginning of the
 next) belong to one iteration. In a job that never does such work between its steps (a toy), any kernel counts.
 
-*Duration.* From the end of the last optimizer step of an iteration to that of the next one, per rank; an iteration lasts
-as long as it does on the slowest rank. The first begins at the job's start.
+*Duration.* From the end of the last optimizer step of an iteration to that of the next one, per rank; an iteration
+lasts as long as it does on the slowest rank. The first begins at the job's start.
 
 *Warm-up.* The first iteration always is (it holds the job's start, lazy initialisation and the optimizer's first
 allocations), and so are those after it, up to the first that lies within 5 % of the median of the job's second half.

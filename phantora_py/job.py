@@ -1,4 +1,4 @@
-"""One simulated job: takes the ranks' frames, drives the core, hands replies out. Knows nothing of sockets or processes."""
+"""One simulated job: takes the ranks' frames, drives the core, hands replies out. Knows nothing of sockets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Observer(Protocol):
     def observe(self, timeline: Timeline, marks: Marks) -> None: ...
 
 
-class JobFailed(Exception):
+class JobError(Exception):
     """The job cannot go on; the message is for the user."""
 
 
@@ -129,13 +129,13 @@ class Job:
         return len(waiting | self.closed_ranks) == self.world_size
 
     def check_agreement(self) -> None:
-        """Raises JobFailed if members of a collective have asked for different things."""
+        """Raises JobError if members of a collective have asked for different things."""
         mismatches = self._simulation.mismatches()
         if mismatches:
-            raise JobFailed(
+            raise JobError(
                 "ranks disagree on a collective, which would hang or corrupt data on real GPUs\n  "
                 + "\n  ".join(map(self._explain, mismatches))
-                + "\n  hint: all members of a communicator must call the same operations with the same sizes, in one order"
+                + "\n  hint: all members of a communicator must call the same operations, with the same sizes, in one order"
             )
 
     def diagnosis(self) -> str:

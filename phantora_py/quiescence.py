@@ -26,7 +26,7 @@ _WATCHDOGS = (b"pt_nccl_",)
 _ASLEEP = b"S"
 _GONE = (b"Z", b"X")
 POLLS_TO_BE_A_POLLER = 100
-"""Scans in a row between which a thread woke up, with nothing reaching the simulator, before its wake-ups are ignored."""
+"""Pairs of scans between which a thread woke up while nothing reached the simulator; then its wake-ups are ignored."""
 
 
 class Quiescence:

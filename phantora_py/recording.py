@@ -1,7 +1,7 @@
 """Recordings of a job: what each rank sent, as it came, with the cluster and the placement of the ranks.
 
-A folder with `job.json` and one `rank-N.bin` a rank (frames of docs/protocol.md, one after the other). It can be fed to a
-fresh simulation in any interleaving of the ranks; the simulated times must not depend on it.
+A folder with `job.json` and one `rank-N.bin` a rank (frames of docs/protocol.md, one after the other). It can be fed
+to a fresh simulation in any interleaving of the ranks; the simulated times must not depend on it.
 """
 
 from __future__ import annotations

@@ -17,8 +17,10 @@ def replay(
     observers: Iterable[Observer] = (),
     order: Iterable[int] | None = None,
 ) -> Job:
-    """Simulates the recorded job anew and returns it, finished. `order` names the rank of each next frame; the simulated
-    times do not depend on it. Raises JobFailed, ProtocolError."""
+    """Simulates the recorded job anew and returns it, finished.
+
+    `order` names the rank of each next frame; the simulated times do not depend on it. Raises JobError, ProtocolError.
+    """
     job = Job(recording.cluster, recording.placements, engine, NullOutbox())
     job.observers += observers
     for rank, kind, payload in interleave(recording, in_turn(recording) if order is None else order):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from phantora_py.connection import Connection
 from phantora_py.fields import Fields
 from phantora_py.frames import FrameType, ProtocolError, abort
-from phantora_py.job import Job, JobFailed
+from phantora_py.job import Job, JobError
 from phantora_py.outbox import Outbox
 from phantora_py.placement import ONE_RANK, Placement
 from phantora_py.quiescence import Quiescence
@@ -28,8 +28,8 @@ from phantora_py.recording import Recorder
 PROTOCOL = 1
 SOCKET_NAME = "sim.sock"
 _SCAN_GAP_S = 0.003
-"""Between two scans for quiescence. The runtime's flusher sleeps 1 ms before it sends what it holds; with a gap of three it
-is seen to wake up."""
+"""Between two scans for quiescence. The runtime's flusher sleeps 1 ms before it sends what it holds; with a gap of
+three it is seen to wake up."""
 _SCAN_SHARE = 4
 """A scan may take one part in so many of the time: on a busy machine the ranks need it more."""
 _STUCK_GAP_S = 0.25
@@ -39,7 +39,7 @@ rank is called stuck, it gets so many times the usual patience."""
 
 
 class _Handler(NamedTuple):
-    """Who takes an event. Older connections are served first: a launcher connects, and says JOB, before its ranks do."""
+    """Who takes an event. Older connections come first: a launcher connects, and says JOB, before its ranks do."""
 
     order: int
     take: Callable[[int], None]
@@ -176,7 +176,7 @@ class Server:
             return
         try:
             self.job.check_agreement()
-        except JobFailed as failure:
+        except JobError as failure:
             self._abort(str(failure))
             return
         self._scan()
@@ -214,7 +214,7 @@ class Server:
             self._abort(
                 f"the job is stuck: nothing in it has moved for {patience_s:g} s and nothing can\n  "
                 + self.job.diagnosis()
-                + "\n  hint: on real GPUs this job would hang until NCCL's timeout; compare the order of collectives above"
+                + "\n  hint: on real GPUs this job would hang until NCCL's timeout; compare what the ranks wait for"
             )
 
     def _is_silent(self) -> bool:

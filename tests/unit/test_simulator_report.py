@@ -11,7 +11,7 @@ from phantora_py.cluster import load_cluster
 from phantora_py.frames import FrameType
 from phantora_py.history import Segment, union_ns
 from phantora_py.iterations import find_iterations, warm_up_count
-from phantora_py.job import Job, JobFailed
+from phantora_py.job import Job, JobError
 from phantora_py.outbox import NullOutbox
 from phantora_py.placement import Placement
 from phantora_py.report import Report
@@ -186,7 +186,7 @@ def test_a_disagreement_is_found_in_a_replay() -> None:
         comm = rank.comm(b"all", 2, rank.rank, rank.rank)
         rank.collective(comm, "all_reduce", 4 << rank.rank, at=0)
 
-    with pytest.raises(JobFailed, match="disagree"):
+    with pytest.raises(JobError, match="disagree"):
         run(2, disagree)
 
 

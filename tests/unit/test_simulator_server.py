@@ -5,7 +5,7 @@ import random
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,13 @@ def running(tmp_path: Path) -> Iterator[Running]:
     yield server
     server.stop()
     assert not (tmp_path / "sim.sock").exists()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.002)
 
 
 def flushed(peer: Peer, fake: FakeRank) -> None:
@@ -278,16 +285,15 @@ def test_a_rank_that_goes_without_farewell_is_closed_in_the_job(running: Running
     zero.sync(at=10)
     flushed(first, zero)
     assert first.reply() == (1, 1000, False)
-    assert running.server.job is not None
-    assert running.server.job.closed_ranks == {1}
+    job = running.server.job
+    assert job is not None
+    wait_until(lambda: job.closed_ranks == {1})
 
 
 def test_exit_codes_come_from_the_launcher(running: Running) -> None:
     launcher = join_as_launcher(running.run_dir, 2)
     launcher.send(frame(FrameType.EXITED, packed(rank=1, code=-9)))
-    while len(running.server.exit_codes) < 1:
-        time.sleep(0.005)
-    assert running.server.exit_codes == {1: -9}
+    wait_until(lambda: running.server.exit_codes == {1: -9})
 
 
 def test_frames_may_come_in_the_smallest_pieces(running: Running) -> None:
