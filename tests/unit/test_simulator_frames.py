@@ -13,7 +13,8 @@ FRAMES = st.lists(st.tuples(st.sampled_from(FrameType), st.binary(max_size=200))
 @given(FRAMES, st.lists(st.integers(0, 50), max_size=100))
 def test_frames_do_not_depend_on_how_the_stream_is_cut(frames: list[tuple[FrameType, bytes]], cuts: list[int]) -> None:
     stream = b"".join(frame(kind, payload) for kind, payload in frames)
-    reader, found, position = FrameReader(), [], 0
+    reader, position = FrameReader(), 0
+    found: list[tuple[int, bytes]] = []
     for size in cuts:
         found += reader.feed(stream[position : position + size])
         position += size

@@ -107,7 +107,9 @@ def test_real_processes(tmp_path: Path) -> None:
         child.stdin.write(b"go\n")
         child.stdin.flush()
         time.sleep(0.05)
-        assert not any(quiescence.look([child.pid]) or time.sleep(0.002) for _ in range(20))
+        for _ in range(20):
+            assert not quiescence.look([child.pid])
+            time.sleep(0.002)
     finally:
         child.kill()
         child.wait()
