@@ -135,7 +135,7 @@ class Job:
             raise JobError(
                 "ranks disagree on a collective, which would hang or corrupt data on real GPUs\n  "
                 + "\n  ".join(map(self._explain, mismatches))
-                + "\n  hint: the members of a communicator must call the same operations, of the same sizes, in one order"
+                + "\n  hint: members of a communicator must call the same operations, of the same sizes, in one order"
             )
 
     def diagnosis(self) -> str:
