@@ -18,7 +18,6 @@ from phantora_py.engines.constants import (
     CONVOLUTION_RATE,
     FP8_ENERGY,
     KIND_RATES,
-    POWER_EXPONENT,
     ArchitectureConstants,
 )
 from phantora_py.engines.engine import Cost
@@ -82,12 +81,12 @@ class AnalyticEngine:
         """Operations per second that the power limit allows for long.
 
         An operation costs energy E on the whole board at the rated limit P₀, so the rate is P₀ / E there, and
-        (P / P₀) ** POWER_EXPONENT of that under a limit P. Types other than bf16 are taken to need energy in proportion
+        (P / P₀) ** power_exponent of that under a limit P. Types other than bf16 are taken to need energy in proportion
         to the time they keep the tensor cores busy, fp8 a measured share.
         """
         constants = self._constants
         rated = constants.reference_power_w / constants.joules_per_flop
-        rate = rated * math.pow(self._gpu.power_limit_w / constants.reference_power_w, POWER_EXPONENT)
+        rate = rated * math.pow(self._gpu.power_limit_w / constants.reference_power_w, constants.power_exponent)
         if dtype.startswith("float8"):
             return rate / FP8_ENERGY
         return rate * self._gpu.tensor_flops(dtype) / self._gpu.fp16_flops

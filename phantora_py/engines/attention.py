@@ -49,17 +49,24 @@ class Attention:
 
 
 def burst_ns(work: Attention, gpu: Gpu, constants: AttentionConstants, floor_ns: float) -> float:
-    """A CTA owns 128 rows of a head and passes over the keys that the mask leaves them; CTAs fill the SMs in waves."""
+    """A CTA owns 128 rows of a head and passes over the keys that the mask leaves them.
+
+    CTAs fill the SMs in waves, but nothing ends before the longest CTA, which under a causal mask does nearly twice the
+    mean: that is what limits few heads.
+    """
     rate = gpu.tensor_flops(work.dtype) * constants.efficiency * _width(work, constants) / gpu.sm_count / 1e9
     if work.backward:
         rate *= constants.backward
     rows = work.keys if work.backward else work.queries
-    ctas = max(math.ceil(rows / _ROWS) * work.heads * work.batch, 1)
-    # Masks and tails waste parts of the tiles on the edge: half a tile for each causal block of rows.
-    padded = work.flops * (1 + (_ROWS / (work.keys + _ROWS) if work.causal else 0.0))
-    padded *= math.ceil(rows / _ROWS) * _ROWS / max(rows, 1)
-    cta_ns = padded / ctas / rate + constants.cta_overhead_ns * (2 if work.backward else 1)
-    return floor_ns + max(ctas / gpu.sm_count, 1.0) * cta_ns
+    blocks = max(math.ceil(rows / _ROWS), 1)
+    ctas = blocks * work.heads * work.batch
+    # Tiles on the edge are computed whole: the last rows, and under a causal mask half a tile for each block.
+    padded = work.flops * blocks * _ROWS / max(rows, 1)
+    padded *= 1 + (_ROWS / (work.keys + _ROWS) if work.causal else 0.0)
+    mean_ns = padded / max(ctas, 1) / rate
+    longest_ns = mean_ns * (2 - 1 / blocks if work.causal else 1.0)
+    waves = ctas / gpu.sm_count
+    return floor_ns + max(waves * mean_ns, longest_ns) + max(waves, 1.0) * constants.cta_overhead_ns
 
 
 def _width(work: Attention, constants: AttentionConstants) -> float:

@@ -13,6 +13,7 @@ How the figures came about, by name in the comments below:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -71,27 +72,17 @@ class MemoryConstants:
 @dataclass(frozen=True)
 class ArchitectureConstants:
     gemm: GemmConstants
-    attention: MappingProxyType[str, AttentionConstants]
+    attention: Mapping[str, AttentionConstants]
     memory: MemoryConstants
     joules_per_flop: float
     """Energy of one bf16 operation in a large product of random data, everything on the board included."""
     reference_power_w: float
     """Power limit at which that energy was found."""
+    power_exponent: float
+    """The sustained rate grows as (power limit / reference) to this power.
 
+    With P = C·V²·f the rate grows as P at the voltage floor and as P^(1/3) where voltage follows frequency."""
 
-POWER_EXPONENT: Final = 0.7
-"""Sustained rate grows as (power limit / rated limit) to this power, for kernels that are limited by power.
-
-With P = C·V²·f the rate grows as P at the voltage floor and as P^(1/3) where voltage follows frequency. Published
-pairs, and the exponents that they give:
-- H100 at 500 W and 700 W, FlashAttention-3 forward, 8,192 long, 128 wide: 465 and 646 TFLOP/s, 0.98
-  (meta-pytorch/tritonbench issue 141; flash);
-- H100 PCIe at 350 W and SXM at 700 W, largest matmul rate an SM: 4.38 and 6.00 TFLOP/s, 0.58
-  (mag-/gpu_benchmark README); least squares of these two: 0.69;
-- GB300 at 500 W and 1,400 W, cuBLAS: 617 and 1,600 to 2,174 TFLOP/s, 0.93 to 1.22
-  (facebookexperimental/triton pull request 2023);
-- A100 PCIe at 300 W and SXM at 400 W: 230 (simumax) and 257 TFLOP/s (thonking.ai, random normal), 0.39.
-"""
 
 FP8_ENERGY: Final = 0.6
 """Energy of an fp8 operation relative to bf16 (silicon: fp8 products of 10 ms and longer on H100 reach 1.6 to 1.7 times
@@ -131,56 +122,60 @@ KIND_RATES: Final = MappingProxyType(
 """Bandwidth of each kind of kernel relative to streaming (elementwise, norm, softmax: neusight; others assumed)."""
 
 _AMPERE = ArchitectureConstants(
-    gemm=GemmConstants(0.85, 0.28, 1544, 0.80, 0.83, 0.46, 2978),
+    gemm=GemmConstants(0.8427, 0.5956, 4769, 0.5145, 0.95, 0.1761, 662),
     attention=MappingProxyType(
         {
-            "flash": AttentionConstants(0.66, 0.87, 0.95, 1500, 0.85),
-            "cudnn": AttentionConstants(0.66, 0.87, 0.95, 1500, 0.85),
-            "efficient": AttentionConstants(0.40, 0.9, 0.9, 1500, 0.8),
+            "flash": AttentionConstants(0.679, 0.815, 0.982, 8102, 0.697),
+            "cudnn": AttentionConstants(0.679, 0.815, 0.982, 8102, 0.697),
+            "efficient": AttentionConstants(0.40, 0.9, 0.9, 8102, 0.7),
         }
     ),
     memory=MemoryConstants(2000, 0.87, 1.5, 0.4),
     joules_per_flop=1.556e-12,
     reference_power_w=400,
+    power_exponent=0.39,
 )
 _HOPPER = ArchitectureConstants(
-    gemm=GemmConstants(0.925, 2.9, 1635, 0.78, 0.85, 0.215, 1517),
+    gemm=GemmConstants(0.8158, 0.0209, 219, 0.4218, 0.7098, 0.0938, 2812),
     attention=MappingProxyType(
         {
-            "flash": AttentionConstants(0.38, 0.87, 0.9, 1500, 0.87),
-            "cudnn": AttentionConstants(0.62, 0.7, 0.96, 1500, 0.84),
-            "efficient": AttentionConstants(0.25, 0.9, 0.9, 1500, 0.8),
+            "flash": AttentionConstants(0.354, 0.938, 0.884, 2855, 0.803),
+            "cudnn": AttentionConstants(0.584, 0.751, 0.961, 1956, 0.838),
+            "efficient": AttentionConstants(0.22, 0.9, 0.9, 2855, 0.8),
         }
     ),
-    memory=MemoryConstants(1800, 0.92, 1.5, 0.4),
+    memory=MemoryConstants(1500, 0.95, 1.5, 0.4),
     joules_per_flop=1.014e-12,
     reference_power_w=700,
+    power_exponent=0.69,
 )
 _BLACKWELL = ArchitectureConstants(
-    gemm=GemmConstants(1.246, 55.0, 2207, 0.37, 0.82, 0.29, 143),
+    gemm=GemmConstants(0.8158, 11.32, 1060, 0.1008, 0.7692, 0.1469, 1387),
     attention=MappingProxyType(
         {
-            "flash": AttentionConstants(0.17, 0.87, 0.9, 1500, 0.9),
-            "cudnn": AttentionConstants(0.55, 0.7, 1.05, 1500, 0.84),
-            "efficient": AttentionConstants(0.12, 0.9, 0.9, 1500, 0.8),
+            "flash": AttentionConstants(0.17, 0.9, 0.9, 2955, 0.85),
+            "cudnn": AttentionConstants(0.495, 0.75, 0.538, 2955, 0.838),
+            "efficient": AttentionConstants(0.12, 0.9, 0.9, 2955, 0.8),
         }
     ),
     memory=MemoryConstants(1800, 0.90, 1.5, 0.4),
     joules_per_flop=0.905e-12,
     reference_power_w=1000,
+    power_exponent=1.0,
 )
 _ADA = ArchitectureConstants(
-    gemm=GemmConstants(0.625, 1.23, 2129, 0.67, 0.79, 0.05, 1000),
+    gemm=GemmConstants(0.5901, 1.032, 771, 0.3077, 0.9057, 0.0121, 1926),
     attention=MappingProxyType(
         {
-            "flash": AttentionConstants(0.5, 0.95, 1.0, 1500, 0.85),
-            "cudnn": AttentionConstants(0.5, 0.95, 1.0, 1500, 0.85),
-            "efficient": AttentionConstants(0.3, 0.9, 0.9, 1500, 0.8),
+            "flash": AttentionConstants(0.527, 0.929, 1.0, 9333, 0.756),
+            "cudnn": AttentionConstants(0.527, 0.929, 1.0, 9333, 0.756),
+            "efficient": AttentionConstants(0.3, 0.9, 0.9, 9333, 0.75),
         }
     ),
     memory=MemoryConstants(1800, 0.87, 1.5, 0.4),
-    joules_per_flop=1.85e-12,
+    joules_per_flop=1.87e-12,
     reference_power_w=350,
+    power_exponent=0.69,
 )
 _VOLTA = ArchitectureConstants(
     gemm=GemmConstants(0.75, 2.0, 2500, 0.9, 0.8, 0.46, 3000),
@@ -190,6 +185,7 @@ _VOLTA = ArchitectureConstants(
     memory=MemoryConstants(2500, 0.85, 1.3, 0.4),
     joules_per_flop=3.2e-12,
     reference_power_w=300,
+    power_exponent=0.69,
 )
 
 ARCHITECTURES: Final = MappingProxyType(

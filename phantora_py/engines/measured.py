@@ -24,7 +24,7 @@ class Sample:
     """silicon, simumax, vidur, neusight, flash."""
     gpu: str
     op_class: str
-    """Row of the error table: "gemm bf16", "attention flash forward", …"""
+    """Row of the error table: "gemm bf16", "attention forward flash", …"""
     signature: Signature
     measured_ns: float
     sustained: bool
@@ -57,9 +57,9 @@ def product(m: int, n: int, k: int, dtype: str, batch: int = 1, *, accumulate_dt
         call = Gemm(n, m, k, batch, dtype, accumulate_dtype, False, True)
         return Signature(op="aten::addmm_", kernel="cublasGemmEx", tensors=operands, gemm=call)
     lead = (batch,) if batch > 1 else ()
-    operands = (tensor(dtype, *lead, m, k), tensor(dtype, *lead, k, n))
+    factors = (tensor(dtype, *lead, m, k), tensor(dtype, *lead, k, n))
     call = Gemm(n, m, k, batch, dtype, dtype, True, False)
-    return Signature(op="aten::bmm" if batch > 1 else "aten::mm", kernel="cublasGemmEx", tensors=operands, gemm=call)
+    return Signature(op="aten::bmm" if batch > 1 else "aten::mm", kernel="cublasGemmEx", tensors=factors, gemm=call)
 
 
 def flash_attention(
@@ -108,7 +108,8 @@ def simumax(data: Path) -> Iterator[Sample]:
             yield Sample("simumax", gpu, "gemm bf16 grouped", _grouped(row), time_ns, True)
         else:
             backward = row["op"] == "sdp_bwd"
-            op_class = f"attention {'backward' if backward else 'forward'}"
+            implementation = "cudnn" if gpu.startswith("B200") else "flash"
+            op_class = f"attention {'backward' if backward else 'forward'} {implementation}"
             yield Sample("simumax", gpu, op_class, _simumax_attention(row, backward, gpu), time_ns, True)
 
 
@@ -203,21 +204,43 @@ def _neusight_kernel(row: dict[str, str]) -> tuple[str, Signature] | None:
 
 
 def flash(data: Path) -> Iterator[Sample]:
-    """FlashAttention-2 and cuDNN forward on H100 (the published charts: 16,384 tokens, 2,048 wide)."""
+    """FlashAttention-2 and cuDNN on H100, from the published charts (16,384 tokens, 2,048 wide).
+
+    The backward pass is charted only together with the forward pass; its time is the difference.
+    """
+    forward_ns: dict[tuple[str, ...], float] = {}
     for row in _rows(data, "flash_attention.csv"):
-        known = (
-            row["impl"] in ("FlashAttention-2", "cuDNN") and row["gpu"].startswith("H100 80GB") and row["mode"] == "fwd"
-        )
-        if not known or not row["tflops"]:
-            continue
-        seq, dim = int(row["seqlen"]), int(row["headdim"])
-        shape = (int(row["batch"] or 16_384 // seq), int(row["heads"] or 2_048 // dim), seq, dim)
-        cudnn, causal = row["impl"] == "cuDNN", row["causal"] == "True"
-        # The charts count half of the full products for a causal mask.
-        counted = 4 * shape[0] * shape[1] * seq * seq * dim * (0.5 if causal else 1.0)
-        op_class = f"attention {'cudnn' if cudnn else 'flash'} forward"
-        signature = flash_attention(shape, shape, dim, causal=causal, backward=False, cudnn=cudnn)
-        yield Sample("flash", "H100-SXM-80GB", op_class, signature, counted / float(row["tflops"]) / 1e3, False)
+        known = row["impl"] in ("FlashAttention-2", "cuDNN") and row["gpu"].startswith("H100 80GB") and row["tflops"]
+        if known and row["mode"] == "fwd":
+            forward_ns[_chart_key(row)] = _charted_ns(row, 1.0)
+            yield _charted(row, forward_ns[_chart_key(row)], backward=False)
+    for row in _rows(data, "flash_attention.csv"):
+        if row["mode"] == "fwd+bwd" and row["tflops"] and _chart_key(row) in forward_ns:
+            yield _charted(row, _charted_ns(row, 3.5) - forward_ns[_chart_key(row)], backward=True)
+
+
+def _chart_key(row: dict[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("impl", "gpu", "causal", "headdim", "seqlen"))
+
+
+def _chart_shape(row: dict[str, str]) -> tuple[int, int, int, int]:
+    seq, dim = int(row["seqlen"]), int(row["headdim"])
+    return int(row["batch"] or 16_384 // seq), int(row["heads"] or 2_048 // dim), seq, dim
+
+
+def _charted_ns(row: dict[str, str], passes: float) -> float:
+    """The charts count `passes` times the two products of the forward pass, half of that for a causal mask."""
+    batch, heads, seq, dim = _chart_shape(row)
+    counted = passes * 4 * batch * heads * seq * seq * dim * (0.5 if row["causal"] == "True" else 1.0)
+    return counted / float(row["tflops"]) / 1e3
+
+
+def _charted(row: dict[str, str], time_ns: float, *, backward: bool) -> Sample:
+    shape, cudnn = _chart_shape(row), row["impl"] == "cuDNN"
+    causal = row["causal"] == "True"
+    op_class = f"attention {'backward' if backward else 'forward'} {'cudnn' if cudnn else 'flash'}"
+    signature = flash_attention(shape, shape, shape[3], causal=causal, backward=backward, cudnn=cudnn)
+    return Sample("flash", "H100-SXM-80GB", op_class, signature, time_ns, False)
 
 
 # --- aiconfigurator-core ---------------------------------------------------------------------------------------------
@@ -242,7 +265,7 @@ def silicon_folder() -> Path:
 
 def silicon_gemm(system: str, dtype: str = "bfloat16", limit: int = 2_000) -> Iterator[Sample]:
     """Products of one system: the median over the frameworks that measured it, of at most `limit` shapes."""
-    from pyarrow import parquet  # type: ignore[import-untyped]  # heavy, and only needed here
+    from pyarrow import parquet  # type: ignore[import-untyped, unused-ignore]  # heavy, and only needed here
 
     times: dict[tuple[int, int, int], list[float]] = {}
     for path in sorted((silicon_folder() / system / "gemm").glob("*/*/gemm_perf.parquet")):
@@ -269,7 +292,7 @@ _SILICON_FLASH = {"a100_sxm": "flash_attention", "l40s": "vllm_flash_attn_fa2"}
 
 def silicon_attention(system: str, limit: int = 1_000) -> Iterator[Sample]:
     """Causal FlashAttention-2 forward, on the systems whose frameworks used it."""
-    from pyarrow import parquet  # type: ignore[import-untyped]
+    from pyarrow import parquet  # type: ignore[import-untyped, unused-ignore]
 
     columns = ["kernel_source", "batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "attn_dtype"]
     columns += ["kv_cache_dtype", "latency"]
@@ -287,7 +310,7 @@ def silicon_attention(system: str, limit: int = 1_000) -> Iterator[Sample]:
         query, key = (batch, heads, seq, dim), (batch, kv_heads, seq, dim)
         signature = flash_attention(query, key, dim, causal=True, backward=False)
         measured = shapes[batch, heads, kv_heads, seq, dim] * 1e6
-        yield Sample("silicon", SILICON_GPUS[system], "attention flash forward", signature, measured, False)
+        yield Sample("silicon", SILICON_GPUS[system], "attention forward flash", signature, measured, False)
 
 
 def _median(values: Iterable[float]) -> float:
