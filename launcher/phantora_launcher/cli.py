@@ -31,14 +31,10 @@ for _command in (run, demo, doctor, clusters, dump):
     _command.add_to(app)
 
 
-def main() -> None:
-    """Entry point of the `phantora` script."""
+def run_command() -> None:
+    """Runs the command line; ends the process with the exit code."""
     try:
         app()
     except LaunchError as error:
         print(f"phantora: {error}", file=sys.stderr)
         sys.exit(exit_codes.USAGE)
-
-
-if __name__ == "__main__":
-    main()

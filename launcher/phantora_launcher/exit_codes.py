@@ -11,6 +11,8 @@ NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 SIGNAL_BASE = 128
 """128 + n: the job was ended by signal n (130: Ctrl-C)."""
+INTERRUPTED = SIGNAL_BASE + 2
+"""By Ctrl-C."""
 
 
 def of_wait_status(code: int) -> int:

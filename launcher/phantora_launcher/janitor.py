@@ -10,6 +10,7 @@ from phantora_launcher import environment, processes
 from phantora_launcher.run_folder import RunFolder
 
 _ALL_IS_CLEAN = b"."
+_NAME = "phantora-clean"
 
 
 class Janitor:
@@ -39,7 +40,7 @@ def _watch(folder: RunFolder, pipe: int) -> None:
     os.setsid()
     for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sign, signal.SIG_IGN)
-    processes.set_name("phantora-janitor")
+    processes.set_name(_NAME)
     if os.read(pipe, 1) == _ALL_IS_CLEAN:
         return
     marker = f"{environment.RUN_DIR}={folder.path}"

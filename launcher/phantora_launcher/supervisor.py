@@ -43,17 +43,22 @@ def supervise(job: Job) -> int:
     """Runs the job to its end and returns the exit code of `phantora run`. Raises LaunchError if it cannot start."""
     cluster = _load(job.cluster)
     _check_command(job.command)
-    folder = RunFolder.create()
-    folder.write_machine(machine_lines(cluster, job.host_time, job.value_limit_bytes))
-    folder.write_job({"cluster": cluster.name, "nodes": cluster.nodes, "gpus_per_node": cluster.node.gpus})
-    janitor = Janitor(folder)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, signal.SIGCHLD})
     try:
+        return _supervise_in_folder(job, cluster, RunFolder.create())
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _supervise_in_folder(job: Job, cluster: Cluster, folder: RunFolder) -> int:
+    janitor = Janitor(folder)
+    try:
+        folder.write_machine(machine_lines(cluster, job.host_time, job.value_limit_bytes))
+        folder.write_job({"cluster": cluster.name, "nodes": cluster.nodes, "gpus_per_node": cluster.node.gpus})
         return _Supervisor(job, cluster, folder, janitor.pid).run()
     finally:
         folder.remove()
         janitor.dismiss()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _load(name: str) -> Cluster:

@@ -64,7 +64,7 @@ def test_ctrl_c_while_ranks_ignore_sigterm(workplace: Workplace) -> None:
 
 
 def test_second_ctrl_c_ends_everything_at_once(workplace: Workplace) -> None:
-    workplace.script("ranks.py", STUBBORN_SCRIPT.replace("SIGTERM", "SIGTERM") + "\n")
+    workplace.script("ranks.py", STUBBORN_SCRIPT)
     workplace.script("trap.sh", "trap '' INT TERM\ntorchrun --nproc-per-node 4 ranks.py\n")
     with workplace.started("bash", "trap.sh") as phantora:
         pid_of(workplace, 3)
@@ -130,7 +130,7 @@ def test_killed_janitor_is_not_missed(workplace: Workplace) -> None:
     workplace.script("wait.py", "import os, time\nopen('up', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.1)\n")
     with workplace.started("python", "wait.py") as phantora:
         wait_for_files(workplace.folder, ["up"])
-        janitors = [pid for pid in workplace.processes() if "janitor" in Path(f"/proc/{pid}/comm").read_text()]
+        janitors = [pid for pid in workplace.processes() if "phantora-clean" in Path(f"/proc/{pid}/comm").read_text()]
         assert len(janitors) == 1
         os.kill(janitors[0], signal.SIGKILL)
         (workplace.folder / "go").touch()
