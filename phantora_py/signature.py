@@ -14,6 +14,9 @@ Scalar: TypeAlias = bool | int | float | str | tuple["Scalar", ...] | None
 
 DTYPE_BYTES = {
     "bool": 1,
+    "QInt8": 1,
+    "QUInt8": 1,
+    "QInt32": 4,
     "uint8": 1,
     "int8": 1,
     "float8_e4m3fn": 1,

@@ -16,7 +16,9 @@ from phantora_py.engines import attention, gemm, roofline, traffic
 from phantora_py.engines.constants import (
     ARCHITECTURES,
     CONVOLUTION_RATE,
+    FACTORISATION_RATE,
     FP8_ENERGY,
+    GROUPED_RATE,
     KIND_RATES,
     ArchitectureConstants,
 )
@@ -51,20 +53,19 @@ class AnalyticEngine:
         if signature.copy is not None:
             return "copy", roofline.copy_ns(signature.copy, self._gpu, self._constants.memory), False
         if product := gemm.find_product(signature):
-            return self._product(product, signature.base_op in gemm.CONVOLUTIONS)
+            kind = "convolution" if signature.base_op in gemm.CONVOLUTIONS else "gemm"
+            return kind, self._product_ns(product, signature), False
         if work := attention.find_attention(signature):
             return "attention_backward" if work.backward else "attention", self._attention_ns(work), False
         if moved := traffic.find_traffic(signature):
             return moved.kind, self._memory_ns(moved), False
         return self._guess(signature)
 
-    def _product(self, product: gemm.Product, convolution: bool) -> tuple[str, float, bool]:
+    def _product_ns(self, product: gemm.Product, signature: Signature) -> float:
         if not product.flops:
-            return "gemm", self._constants.gemm.floor_ns, False
-        time_ns = gemm.burst_ns(product, self._gpu, self._constants.gemm)
-        if convolution:
-            return "convolution", self._limited(time_ns / CONVOLUTION_RATE, product.flops, product.dtype), False
-        return "gemm", self._limited(time_ns, product.flops, product.dtype), False
+            return self._constants.gemm.floor_ns
+        burst_ns = gemm.burst_ns(product, self._gpu, self._constants.gemm)
+        return self._limited(burst_ns, product.flops, product.dtype) / _relative_rate(signature)
 
     def _attention_ns(self, work: attention.Attention) -> float:
         constants = self._constants.attention[work.implementation]
@@ -101,3 +102,12 @@ class AnalyticEngine:
             return "other", self._memory_ns(traffic.visible_traffic(signature)), True
         moved = traffic.Traffic("other", roofline.launch_bytes(signature))
         return "launch", self._memory_ns(moved), True
+
+
+def _relative_rate(signature: Signature) -> float:
+    """Rate of kernels that are like a plain product, but slower."""
+    if signature.kernel.endswith(gemm.WORK):
+        return FACTORISATION_RATE
+    if signature.base_op in gemm.CONVOLUTIONS:
+        return CONVOLUTION_RATE
+    return GROUPED_RATE if signature.base_op in gemm.GROUPED else 1.0

@@ -31,6 +31,15 @@ from phantora_py.gpus import find_gpu
 
 GEMM_DEVICES = {"ampere": "a100_sxm", "ada": "l40s", "hopper": "h100_sxm", "blackwell": "b200_sxm"}
 """Systems whose products the constants of each generation are fitted to."""
+ATTENTION_FITS = (
+    ("ampere", "flash"),
+    ("ada", "flash"),
+    ("hopper", "flash"),
+    ("hopper", "cudnn"),
+    ("blackwell", "cudnn"),
+)
+FITTED_PRODUCTS = "gemm bf16, sides >= 256"
+"""Products as training has them; the errors are shown for thin ones too."""
 _FIT_SHAPES = 500
 _ROUNDS = 400
 
@@ -117,6 +126,8 @@ _FITTED_HALVES = {
 
 def held_out(sample: Sample) -> str:
     """What keeps a sample out of the fits: its device, or its shape's hash where the device is fitted to."""
+    if sample.table == "simumax" and sample.op_class.startswith("gemm"):
+        return ""  # The sustained rates are medians of these.
     if "attention" in sample.op_class or (sample.table, sample.gpu) in _FITTED_HALVES:
         return "shapes" if sample.held_out else ""
     is_memory = not sample.op_class.startswith("gemm")
@@ -128,10 +139,9 @@ def held_out(sample: Sample) -> str:
 def show(rows: Sequence[ErrorRow]) -> str:
     """The table as Markdown."""
     lines = ["| op class | GPU | table | held out | n | median | p90 | bias |", "|---|---|---|---|--:|--:|--:|--:|"]
-    lines += [
-        f"| {r.op_class} | {r.gpu} | {r.table} | {r.held_out or '-'} | {r.count} | {r.median:.1%} | {r.p90:.1%} | {r.bias:+.1%} |"
-        for r in rows
-    ]
+    for row in rows:
+        names = f"{row.op_class} | {row.gpu} | {row.table} | {row.held_out or '-'}"
+        lines.append(f"| {names} | {row.count} | {row.median:.1%} | {row.p90:.1%} | {row.bias:+.1%} |")
     return "\n".join(lines)
 
 
@@ -184,27 +194,15 @@ def _descend(
     return [float(f"{math.exp(value):.4g}") for value in found.x]
 
 
-def _is_of_training(sample: Sample) -> bool:
-    """Products as training has them: no side shorter than 256. (The errors are shown for all shapes.)"""
-    call = sample.signature.gemm
-    return call is not None and min(call.m, call.n, call.k) >= 256
-
-
 def fits(samples: Sequence[Sample]) -> Iterator[str]:
     """Every fit, as lines to compare with engines/constants.py."""
     for architecture, system in GEMM_DEVICES.items():
         gpu = measured.SILICON_GPUS[system]
-        chosen = [s for s in samples if s.table == "silicon" and s.gpu == gpu and s.op_class == "gemm bf16"]
-        chosen = [s for s in chosen if not held_out(s) and _is_of_training(s)][:_FIT_SHAPES]
+        chosen = [s for s in samples if s.table == "silicon" and s.gpu == gpu and s.op_class == FITTED_PRODUCTS]
+        chosen = [s for s in chosen if not held_out(s)][:_FIT_SHAPES]
         if chosen:
             yield f"{architecture}: {fit_gemm(architecture, chosen)}"
-    for architecture, implementation in (
-        ("ampere", "flash"),
-        ("ada", "flash"),
-        ("hopper", "flash"),
-        ("hopper", "cudnn"),
-        ("blackwell", "cudnn"),
-    ):
+    for architecture, implementation in ATTENTION_FITS:
         chosen = [
             s
             for s in samples

@@ -94,6 +94,12 @@ FP8_EFFICIENCY: Final = 0.65
 CONVOLUTION_RATE: Final = 0.75
 """Rate of an implicit product relative to a plain one (assumed)."""
 
+FACTORISATION_RATE: Final = 0.3
+"""Rate of factorisations and solves relative to a product of as many operations (assumed)."""
+
+GROUPED_RATE: Final = 0.8
+"""Rate of a grouped product relative to a plain batched one (between simumax's A100 PCIe, 0.93, and B200, 0.6)."""
+
 STRIDED: Final = 0.6
 """Bandwidth of kernels that walk an operand out of order, relative to contiguous ones (assumed)."""
 

@@ -36,7 +36,9 @@ class Product:
     k: int
     batch: int
     dtype: str
-    """Of the inputs, which sets the rate."""
+    """Of the inputs, which sets the rate; "tf32" for float32 that is multiplied in TF32."""
+    in_bytes: int
+    """Bytes of an element of A and of B."""
     out_bytes: int
     """Bytes of an element of D."""
     reads_d: bool = False
@@ -49,8 +51,7 @@ class Product:
     @property
     def traffic_bytes(self) -> int:
         """Bytes that must move at least."""
-        element = DTYPE_BYTES[self.dtype]
-        read = (self.m * self.k + self.k * self.n) * element
+        read = (self.m * self.k + self.k * self.n) * self.in_bytes
         return self.batch * (read + self.m * self.n * self.out_bytes * (2 if self.reads_d else 1))
 
 
@@ -116,15 +117,21 @@ def find_product(signature: Signature) -> Product | None:
 
 
 _READS_D = frozenset(("addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addbmm_", "_addmm_activation", "addmv"))
+_TF32 = "/tf32"
+WORK = "/work"
+"""Ends the kernel names of calls that are no product but do about as many operations as the one they name."""
 
 
 def _from_call(signature: Signature) -> Product:
     call = signature.gemm
     assert call is not None
-    bias_only = any(len(tensor.shape) == 1 for tensor in signature.tensors[:1])
-    reads_d = signature.base_op in _READS_D and not bias_only
-    element = DTYPE_BYTES[call.dtype_d]
-    return Product(call.m, call.n, call.k, max(call.batch, 1), call.dtype_a, element, reads_d)
+    dtype = "tf32" if signature.kernel.endswith(_TF32) else call.dtype_a
+    in_bytes, out_bytes = DTYPE_BYTES[call.dtype_a], DTYPE_BYTES[call.dtype_d]
+    adds_bias = len(signature.tensors) > 0 and len(signature.tensors[0].shape) == 1
+    adds_matrix = signature.base_op in _READS_D and not adds_bias
+    # A call of an extension with a wider D (no op is open) accumulates a gradient.
+    accumulates = not signature.op and out_bytes > in_bytes
+    return Product(call.m, call.n, call.k, max(call.batch, 1), dtype, in_bytes, out_bytes, adds_matrix or accumulates)
 
 
 def _matrices(signature: Signature) -> Sequence[Tensor]:
@@ -145,9 +152,14 @@ def _plain(skip: int, reads_d: bool = False) -> Callable[[Signature], Product | 
         n = b.shape[-1] if len(b.shape) >= 2 else 1
         m = a.numel // max(k * batch, 1)
         added = reads_d and len(signature.tensors[0].shape) >= 2
-        return Product(m, n, k, batch, a.dtype, a.element_bytes, added)
+        return Product(m, n, k, batch, a.dtype, a.element_bytes, _result_bytes(a), added)
 
     return rule
+
+
+def _result_bytes(factor: Tensor) -> int:
+    """Bytes of an element of D: as wide as the inputs, but at least 16 bits."""
+    return max(factor.element_bytes, 2)
 
 
 def _linear(signature: Signature) -> Product | None:
@@ -157,7 +169,7 @@ def _linear(signature: Signature) -> Product | None:
     if not x.shape or not weight.shape:
         return None
     k = x.shape[-1]
-    return Product(x.numel // max(k, 1), weight.numel // max(k, 1), k, 1, x.dtype, x.element_bytes)
+    return Product(x.numel // max(k, 1), weight.numel // max(k, 1), k, 1, x.dtype, x.element_bytes, _result_bytes(x))
 
 
 def _grouped(signature: Signature) -> Product | None:
@@ -169,14 +181,14 @@ def _grouped(signature: Signature) -> Product | None:
     a, b = matrices[0], matrices[1]
     if len(a.shape) == 2 and len(b.shape) == 3:
         groups = max(b.shape[0], 1)
-        return Product(_share(a.shape[0], groups), b.shape[2], b.shape[1], groups, a.dtype, 2)
+        return Product(_share(a.shape[0], groups), b.shape[2], b.shape[1], groups, a.dtype, a.element_bytes, 2)
     if len(a.shape) == 3 and len(b.shape) == 2:
         groups = max(a.shape[0], 1)
-        return Product(a.shape[1], _share(b.shape[1], groups), a.shape[2], groups, a.dtype, 2)
+        return Product(a.shape[1], _share(b.shape[1], groups), a.shape[2], groups, a.dtype, a.element_bytes, 2)
     if len(a.shape) == 2 and len(b.shape) == 2:
         groups = max((t.numel for t in signature.tensors if t.dtype == "int32"), default=1) or 1
-        return Product(a.shape[0], b.shape[1], _share(a.shape[1], groups), groups, a.dtype, 2)
-    return Product(a.shape[1], b.shape[2], a.shape[2], max(a.shape[0], 1), a.dtype, 2)
+        return Product(a.shape[0], b.shape[1], _share(a.shape[1], groups), groups, a.dtype, a.element_bytes, 2)
+    return Product(a.shape[1], b.shape[2], a.shape[2], max(a.shape[0], 1), a.dtype, a.element_bytes, 2)
 
 
 def _share(rows: int, groups: int) -> int:
@@ -192,7 +204,7 @@ def _convolution(signature: Signature) -> Product | None:
     positions = _output_positions(x.shape, weight.shape, signature.scalars)
     groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
     filters, depth = weight.shape[0] // groups, math.prod(weight.shape[1:])
-    return Product(x.shape[0] * positions, filters, depth, groups, x.dtype, x.element_bytes)
+    return Product(x.shape[0] * positions, filters, depth, groups, x.dtype, x.element_bytes, x.element_bytes)
 
 
 def _output_positions(x: Sequence[int], weight: Sequence[int], scalars: Sequence[Scalar]) -> int:
@@ -218,7 +230,9 @@ def _convolution_backward(signature: Signature) -> Product | None:
     positions = math.prod(grad.shape[2:])
     groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
     depth = math.prod(weight.shape[1:])
-    return Product(x.shape[0] * positions, weight.shape[0] // groups, depth, 2 * groups, x.dtype, x.element_bytes)
+    return Product(
+        x.shape[0] * positions, weight.shape[0] // groups, depth, 2 * groups, x.dtype, x.element_bytes, x.element_bytes
+    )
 
 
 _OPS: dict[str, Callable[[Signature], Product | None]] = {
@@ -248,4 +262,5 @@ _OPS: dict[str, Callable[[Signature], Product | None]] = {
     "convolution_backward": _convolution_backward,
     "cudnn_convolution_transpose": _convolution,
 }
+GROUPED = frozenset(("_grouped_mm", "_scaled_grouped_mm"))
 CONVOLUTIONS = frozenset(name for name in _OPS if "conv" in name)

@@ -281,7 +281,9 @@ def silicon_gemm(system: str, dtype: str = "bfloat16", limit: int = 2_000) -> It
     shapes = sorted(times, key=lambda shape: hashlib.sha256(repr(shape).encode()).digest())[:limit]
     name = {"bfloat16": "bfloat16", "fp8": "float8_e4m3fn"}[dtype]
     for m, n, k in shapes:
-        op_class = f"gemm {'bf16' if dtype == 'bfloat16' else dtype}"
+        op_class = (
+            f"gemm {'bf16' if dtype == 'bfloat16' else dtype}, {'sides >= 256' if min(m, n, k) >= 256 else 'thin'}"
+        )
         yield Sample(
             "silicon", SILICON_GPUS[system], op_class, product(m, n, k, name), _median(times[m, n, k]) * 1e6, False
         )
