@@ -1,8 +1,8 @@
-// dlopen, seen by the whole process: whoever opens a library that needs one of NVIDIA's gets our set first, and a path that
-// ends in one of their names gives ours.
+// dlopen, seen by the whole process: whoever opens a library that needs one of NVIDIA's gets our set first, and a path
+// that ends in one of their names gives ours.
 //
-// The real dlopen looks at its return address to find the caller's RPATH and namespace. It must therefore see the original
-// caller's: it is reached by a jump (a sibling call), and this frame is gone by then.
+// The real dlopen looks at its return address to find the caller's RPATH and namespace. It must therefore see the
+// original caller's: it is reached by a jump (a sibling call), and this frame is gone by then.
 #include "dlopen.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,7 @@
-// PyTorch's NCCL watchdog measures its timeouts in real time, and a job that is slow to emulate is not one that hangs. This
-// takes the place of the exported c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout, which libtorch_cuda calls through its PLT;
-// the answer is always "not timed out". A job that truly hangs is found by the simulator, in virtual time.
+// PyTorch's NCCL watchdog measures its timeouts in real time, and a job that is slow to emulate is not one that hangs.
+// This takes the place of the exported c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout, which libtorch_cuda calls
+// through its PLT; the answer is always "not timed out". A job that truly hangs is found by the simulator, in virtual
+// time.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ _ZN4c10d16ProcessGroupNCCL8WorkNCCL12checkTimeoutESt8optionalINSt6chrono8duratio
   if (getenv("PHANTORA_RUN_DIR")) return false;
   using CheckTimeout = bool (*)(void*, OptionalTimeout);
   static auto real = reinterpret_cast<CheckTimeout>(
-      dlsym(RTLD_NEXT, "_ZN4c10d16ProcessGroupNCCL8WorkNCCL12checkTimeoutESt8optionalINSt6chrono8durationIlSt5ratioILl1"
-                       "ELl1000EEEEE"));
+      dlsym(RTLD_NEXT,
+            "_ZN4c10d16ProcessGroupNCCL8WorkNCCL12checkTimeoutESt8optionalINSt6chrono8durationIlSt5ratioILl1"
+            "ELl1000EEEEE"));
   return real && real(work, timeout);
 }

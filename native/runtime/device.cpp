@@ -1,9 +1,14 @@
 #include "phantora/device.h"
 
 #include <atomic>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <sstream>
+#include <system_error>
+#include <vector>
 
 #include "phantora/config.h"
 #include "phantora/recorder.h"
@@ -61,14 +66,14 @@ std::map<int, int> make_attributes() {
       {14, 512},  // texture alignment
       {15, 1},    // copies overlap with kernels
       {16, gpu.sm_count},
-      {17, 0},    // kernel time limit
-      {18, 0},    // integrated
-      {19, 1},    // host memory can be mapped
-      {20, 0},    // compute mode: default
-      {30, 512},  // surface alignment
-      {31, 1},    // concurrent kernels
-      {32, 1},    // ECC
-      {33, pci_bus(current())},
+      {17, 0},              // kernel time limit
+      {18, 0},              // integrated
+      {19, 1},              // host memory can be mapped
+      {20, 0},              // compute mode: default
+      {30, 512},            // surface alignment
+      {31, 1},              // concurrent kernels
+      {32, 1},              // ECC
+      {33, first_pci_bus},  // of physical device 0; callers ask pci_bus()
       {34, 0},
       {35, 0},
       {36, to_int(gpu.hbm_bytes_per_s / 2 / (5120 / 8) / 1000)},  // memory clock for the bus width below
@@ -162,9 +167,42 @@ std::map<int, int> make_attributes() {
   return table;
 }
 
+// CUDA_VISIBLE_DEVICES: ordinals, up to the first that is none. Unset: all.
+int parse_visible(const std::string& item) {
+  int number = -1;
+  auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), number);
+  bool is_number = error == std::errc() && end == item.data() + item.size();
+  return is_number && number >= 0 && number < config().device_count ? number : -1;
+}
+
+std::vector<int> read_visible_devices() {
+  std::vector<int> visible;
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!text) {
+    for (int i = 0; i < config().device_count; ++i) visible.push_back(i);
+    return visible;
+  }
+  std::stringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    int physical = parse_visible(item);
+    if (physical < 0) break;
+    visible.push_back(physical);
+  }
+  return visible;
+}
+
+const std::vector<int>& visible_devices() {
+  static const std::vector<int> visible = read_visible_devices();
+  return visible;
+}
+
 }  // namespace
 
-int count() { return config().device_count; }
+int count() { return static_cast<int>(visible_devices().size()); }
+
+int physical_count() { return config().device_count; }
+
+int physical(int device) { return visible_devices()[device]; }
 
 int current() { return current_device; }
 
@@ -186,24 +224,24 @@ std::optional<int> attribute(int number) {
 }
 
 // Different for each GPU of the cluster, and the same in every process that sees it.
-Uuid uuid(int device) {
+Uuid uuid_of_physical(int physical) {
   Uuid id{};
   std::memcpy(id.bytes, "phantora", 8);
-  int32_t place[2] = {config().node, device};
+  int32_t place[2] = {config().node, physical};
   std::memcpy(id.bytes + 8, place, sizeof place);
   return id;
 }
 
-int pci_bus(int device) { return first_pci_bus + pci_bus_step * device; }
+int pci_bus_of_physical(int physical) { return first_pci_bus + pci_bus_step * physical; }
 
-std::string pci_bus_id(int device) {
+std::string pci_bus_id_of_physical(int physical) {
   char text[32];
-  std::snprintf(text, sizeof text, "0000:%02X:00.0", pci_bus(device));
+  std::snprintf(text, sizeof text, "0000:%02X:00.0", pci_bus_of_physical(physical));
   return text;
 }
 
 void synchronize(int device) {
-  recorder::sync_device(device);
+  recorder::sync_device(physical(device));
   values::drain_all();
 }
 

@@ -62,7 +62,7 @@ class Table {
   Info define(int device, bool non_blocking, int priority) {
     device::note_use(device);
     Info info{next_id_.fetch_add(1), device, priority, non_blocking};
-    recorder::define_stream(info.id, device, priority);
+    recorder::define_stream(info.id, device::physical(device), priority);
     return info;
   }
 

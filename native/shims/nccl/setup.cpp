@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nccl/error.h"
+#include "phantora/device.h"
 #include "phantora/config.h"
 #include "phantora/exchange.h"
 #include "phantora/memory.h"
@@ -63,7 +64,7 @@ void define(Communicator& communicator) {
   wire::Pack pack;
   pack.map(7).text("t").text("comm").text("id").integer(communicator.definition);
   pack.text("uid").bytes(communicator.uid).text("size").integer(communicator.size);
-  pack.text("index").integer(communicator.index).text("device").integer(communicator.device);
+  pack.text("index").integer(communicator.index).text("device").integer(device::physical(communicator.device));
   pack.text("data").integer(static_cast<int64_t>(communicator.number));
   recorder::define(pack.str());
 }

@@ -36,7 +36,7 @@ void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b =
 // remembered.
 RecordingId next_recording();
 void forget(RecordingId recording);
-// Names a stream before its first record. Ids are the caller's, dense from 0 (streams.h gives them).
+// Names a stream before its first record. `device` is a physical one (device.h), here and in sync_device. Ids are the caller's, dense from 0 (streams.h gives them).
 void define_stream(StreamId stream, int device, int priority);
 
 void flush();  // sends what is buffered
