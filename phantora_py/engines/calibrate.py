@@ -12,7 +12,7 @@ import math
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
@@ -64,29 +64,33 @@ class ErrorRow:
     """Median of the signed errors."""
 
 
-def load(data: Path, warn: Callable[[str], None]) -> list[Sample]:
-    """Every sample that can be found; `warn` is told of tables that are not there."""
+def load(data: Path, tables: Sequence[str], warn: Callable[[str], None]) -> list[Sample]:
+    """Every sample of `tables` that can be found; `warn` is told of tables that are not there."""
     samples: list[Sample] = []
-    readers: list[Callable[[], Iterator[Sample]]] = [
-        lambda: measured.simumax(data),
-        lambda: measured.vidur(data),
-        lambda: measured.neusight(data),
-        lambda: measured.flash(data),
-        lambda: _chain(measured.silicon_gemm(system) for system in measured.SILICON_GPUS),
-        lambda: _chain(measured.silicon_gemm(system, "fp8", 500) for system in ("h100_sxm", "h200_sxm", "b200_sxm")),
-        lambda: _chain(measured.silicon_attention(system) for system in ("a100_sxm", "l40s")),
-    ]
-    for reader in readers:
+    for table in tables:
         try:
-            samples += reader()
+            samples += TABLES[table](data)
         except NoDataError as missing:
             warn(f"left out: {missing}")
     return samples
 
 
-def _chain(parts: Iterable[Iterator[Sample]]) -> Iterator[Sample]:
-    for part in parts:
-        yield from part
+def _silicon(_: Path) -> Iterator[Sample]:
+    for system in measured.SILICON_GPUS:
+        yield from measured.silicon_gemm(system)
+    for system in ("h100_sxm", "h200_sxm", "b200_sxm"):
+        yield from measured.silicon_gemm(system, "fp8", 500)
+    for system in ("a100_sxm", "l40s"):
+        yield from measured.silicon_attention(system)
+
+
+TABLES: dict[str, Callable[[Path], Iterator[Sample]]] = {
+    "silicon": _silicon,
+    "simumax": measured.simumax,
+    "vidur": measured.vidur,
+    "neusight": measured.neusight,
+    "flash": measured.flash,
+}
 
 
 def errors(samples: Sequence[Sample]) -> list[ErrorRow]:
@@ -219,8 +223,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m phantora_py.engines.calibrate", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of measured tables (CSV)")
     parser.add_argument("--no-fit", action="store_true", help="only print the errors")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="read only these")
     options = parser.parse_args(arguments)
-    samples = load(options.data, lambda message: print(message, file=sys.stderr))
+    samples = load(options.data, options.tables, lambda message: print(message, file=sys.stderr))
     if not options.no_fit:
         for line in fits(samples):
             print(line, flush=True)

@@ -231,8 +231,9 @@ def _slice_like_backward(signature: Signature) -> Traffic:
 
 
 def _concatenate(signature: Signature) -> Traffic:
-    """cat, stack: every input read and written. Also _chunk_cat.out and the copies of FSDP, which name their result."""
-    return Traffic("copy", 2.0 * signature.read_bytes)
+    """cat, stack: every input read and written. _chunk_cat.out and the copies of FSDP name what they write, which may
+    be of another type."""
+    return Traffic("copy", float(signature.read_bytes + (signature.mutated_bytes or signature.read_bytes)))
 
 
 def _overwrite(kind: str) -> Rule:

@@ -1,0 +1,355 @@
+"""The analytic engine: every kind of launch has a cost, the right kind, and sane proportions."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from phantora_py.engines import AnalyticEngine, FusedEngine
+from phantora_py.engines.attention import find_attention
+from phantora_py.engines.engine import Cost
+from phantora_py.engines.gemm import find_product
+from phantora_py.engines.measured import product, tensor
+from phantora_py.gpus import find_gpu, gpu_names, with_power_limit
+from phantora_py.signature import Copy, Gemm, Scalar, Signature, Tensor
+
+H100 = find_gpu("H100-SXM-80GB")
+ENGINE = AnalyticEngine(H100)
+
+X = tensor("bfloat16", 4096, 4096)
+ROWS = tensor("float32", 8192, 32000)
+INDEX = tensor("int64", 8192)
+QUERY = tensor("bfloat16", 2, 32, 4096, 128)
+KEY = tensor("bfloat16", 2, 8, 4096, 128)
+PARAMETERS = tuple(tensor("float32", 1024, 1024, role="mut") for _ in range(8))
+
+
+def op(name: str, *tensors: Tensor, scalars: tuple[Scalar, ...] = ()) -> Signature:
+    return Signature(f"aten::{name}", tensors=tensors, scalars=scalars)
+
+
+def mut(like: Tensor) -> Tensor:
+    return Tensor("mut", like.dtype, like.shape, like.strides)
+
+
+SIGNATURES = {
+    "gemm": [
+        op("mm", X, X),
+        op("addmm", tensor("bfloat16", 4096), X, X, scalars=(1, 1)),
+        op("bmm", tensor("bfloat16", 16, 512, 512), tensor("bfloat16", 16, 512, 512)),
+        op("baddbmm", *[tensor("bfloat16", 16, 512, 512)] * 3),
+        op("linear", tensor("bfloat16", 2, 128, 4096), tensor("bfloat16", 1024, 4096)),
+        op("_scaled_mm", tensor("float8_e4m3fn", 4096, 4096), tensor("float8_e4m3fn", 4096, 4096)),
+        op("_grouped_mm", tensor("bfloat16", 8192, 1024), tensor("bfloat16", 8, 1024, 512), tensor("int32", 8)),
+        Signature(kernel="cublasGemmEx", gemm=Gemm(64, 64, 64, 4, "float16", "float16", True, False)),
+        Signature(kernel="cublasSgemm_v2/tf32", gemm=Gemm(64, 64, 64, 1, "float32", "float32", True, False)),
+        Signature(kernel="cusolverDnXpotrf/work", gemm=Gemm(64, 64, 64, 1, "float32", "float32", True, False)),
+    ],
+    "convolution": [
+        op(
+            "cudnn_convolution",
+            tensor("float16", 32, 64, 56, 56),
+            tensor("float16", 64, 64, 3, 3),
+            scalars=((1, 1), (1, 1), (1, 1), 1, False, False, True),
+        ),
+        op(
+            "convolution_backward",
+            *[tensor("float16", 32, 64, 56, 56)] * 2,
+            tensor("float16", 64, 64, 3, 3),
+            scalars=((1, 1),) * 3,
+        ),
+    ],
+    "attention": [
+        op("_scaled_dot_product_flash_attention", QUERY, KEY, KEY, scalars=(0.0, True, False, None)),
+        op("_cudnn_attention_forward", QUERY, KEY, KEY, scalars=(None, None, None, 4096, 4096, True, 0.0, True, False)),
+        op("_efficient_attention_forward", QUERY, QUERY, QUERY, scalars=(None, None, None, None, None, 0.0, 1, True)),
+    ],
+    "attention_backward": [
+        op("_scaled_dot_product_flash_attention_backward", QUERY, QUERY, KEY, KEY, scalars=(4096, 4096, 0.0, True)),
+        op("_scaled_dot_product_cudnn_attention_backward", QUERY, QUERY, KEY, KEY, scalars=(4096, 4096, 0.0, True)),
+    ],
+    "elementwise": [
+        op("add.Tensor", X, X, scalars=(1,)),
+        op("mul_.Tensor", mut(X), X),
+        op("silu", X),
+        op("silu_backward", X, X),
+        op("where.self", tensor("bool", 4096, 4096), X, X),
+        op("gt.Scalar", X, scalars=(0,)),
+        op("native_dropout", X, scalars=(0.1, True)),
+    ],
+    "norm": [
+        op("native_layer_norm", X, tensor("bfloat16", 4096), tensor("bfloat16", 4096), scalars=((4096,), 1e-5)),
+        op("native_layer_norm_backward", X, X, *[tensor("float32", 4096, 1)] * 2, tensor("bfloat16", 4096)),
+        op("_fused_rms_norm", X, tensor("bfloat16", 4096), scalars=((4096,), 1e-5)),
+        op("_fused_rms_norm_backward", X, X, tensor("float32", 4096, 1), tensor("bfloat16", 4096)),
+    ],
+    "softmax": [
+        op("_softmax", ROWS, scalars=(-1, False)),
+        op("_log_softmax", ROWS, scalars=(1, False)),
+        op("_log_softmax_backward_data", ROWS, ROWS, scalars=(1, 6)),
+    ],
+    "reduction": [
+        op("sum.dim_IntList", ROWS, scalars=((1,), False)),
+        op("cumsum", INDEX, scalars=(0,)),
+        op("nonzero", X),
+    ],
+    "embedding": [
+        op("embedding", tensor("bfloat16", 128256, 4096), INDEX, scalars=(-1, False, False)),
+        op("embedding_dense_backward", tensor("bfloat16", 8192, 4096), INDEX, scalars=(128256, -1, False)),
+    ],
+    "gather": [
+        op("index_select", X, tensor("int64", 512), scalars=(0,)),
+        op("index.Tensor", X, tensor("int64", 512)),
+        op("index_put_", mut(X), tensor("int64", 512), tensor("bfloat16", 512, 4096), scalars=(True,)),
+        op("gather", ROWS, tensor("int64", 8192, 1), scalars=(1, False)),
+        op("scatter_add_", mut(X), tensor("int64", 4096, 8), tensor("bfloat16", 4096, 8), scalars=(1,)),
+        op("nll_loss_forward", ROWS, INDEX, scalars=(None, 1, -100)),
+        op("nll_loss_backward", tensor("float32"), ROWS, INDEX, scalars=(None, 1, -100)),
+    ],
+    "copy": [
+        op("cat", X, X, scalars=(0,)),
+        op("copy_", tensor("float32", 4096, 4096, role="mut"), X, scalars=(False,)),
+        Signature("fsdp::chunk_cat", tensors=(X, X, tensor("float32", 8192, 4096, role="mut"))),
+        *[Signature(copy=Copy(kind, 2**24)) for kind in ("h2d", "d2h", "d2d", "memset", "p2p", "h2h")],
+    ],
+    "fill": [op("zero_", mut(X)), op("fill_.Scalar", mut(X), scalars=(1,)), op("arange.start_out", mut(INDEX))],
+    "random": [op("normal_", mut(X), scalars=(0.0, 1.0, None)), op("bernoulli_.float", mut(X), scalars=(0.5, None))],
+    "sort": [op("sort", INDEX, scalars=(0, False)), op("topk", ROWS, scalars=(8, -1, True, True))],
+    "optimizer": [
+        op("_fused_adamw_", *PARAMETERS, tensor("float32"), tensor("float32"), scalars=(1e-3,)),
+        op("_foreach_add_.List", *PARAMETERS[:4], *[tensor("float32", 1024, 1024)] * 4, scalars=(1,)),
+        op("_foreach_mul_.Scalar", *PARAMETERS, scalars=(0.9,)),
+        op("_foreach_sqrt", *[tensor("float32", 1024, 1024)] * 4),
+    ],
+}
+GUESSES = [
+    op("some_op_of_tomorrow", X),
+    Signature("my::op", tensors=(X, mut(X))),
+    Signature(kernel="triton_poi_fused_0", grid=(1024, 1, 1), block=(128, 1, 1)),
+    Signature(kernel="no_idea"),
+]
+ALL = [signature for group in SIGNATURES.values() for signature in group]
+
+
+@pytest.mark.parametrize(
+    ("kind", "signature"),
+    [(kind, signature) for kind, group in SIGNATURES.items() for signature in group],
+    ids=lambda value: value if isinstance(value, str) else value.op or value.kernel or value.copy.kind,
+)
+def test_each_known_launch_has_a_cost_of_its_kind(kind: str, signature: Signature) -> None:
+    cost = ENGINE.cost(signature)
+    assert (cost.engine, cost.kind, cost.guessed) == ("analytic", kind, False)
+    assert cost.duration_ns >= ENGINE.floor_ns
+
+
+@pytest.mark.parametrize("signature", GUESSES, ids=lambda signature: signature.op or signature.kernel)
+def test_unknown_launches_are_guessed(signature: Signature) -> None:
+    cost = ENGINE.cost(signature)
+    assert cost.guessed
+    assert cost.duration_ns >= ENGINE.floor_ns
+
+
+def test_host_functions_take_no_device_time() -> None:
+    assert ENGINE.cost(Signature(node="host_func")) == Cost(0, "analytic", "host_func")
+
+
+@pytest.mark.parametrize("name", gpu_names())
+def test_every_gpu_has_costs(name: str) -> None:
+    engine = AnalyticEngine(find_gpu(name))
+    for signature in (*ALL, *GUESSES):
+        cost = engine.cost(signature)
+        assert isinstance(cost.duration_ns, int)
+        assert engine.floor_ns <= cost.duration_ns < 10**10
+
+
+def test_empty_tensors_cost_the_floor() -> None:
+    empty = tensor("bfloat16", 0, 4096)
+    for signature in (op("add.Tensor", empty, empty), op("mm", empty, X), op("sum", empty), op("cat", empty)):
+        assert ENGINE.cost(signature).duration_ns <= 3 * ENGINE.floor_ns
+
+
+def test_costs_take_less_than_a_millisecond_to_find() -> None:
+    start = time.perf_counter()
+    for signature in ALL:
+        ENGINE.cost(signature)
+    assert (time.perf_counter() - start) / len(ALL) < 1e-3
+
+
+# --- products --------------------------------------------------------------------------------------------------------
+
+
+def duration(signature: Signature, gpu: str = "H100-SXM-80GB", *, sustained: bool = True) -> int:
+    return AnalyticEngine(find_gpu(gpu), sustained=sustained).cost(signature).duration_ns
+
+
+def test_the_call_and_the_op_tell_the_same_product() -> None:
+    from_op = find_product(op("mm", tensor("bfloat16", 512, 256), tensor("bfloat16", 256, 1024)))
+    from_call = find_product(product(512, 1024, 256, "bfloat16"))
+    assert from_op is not None
+    assert from_call is not None
+    assert from_op.flops == from_call.flops == 2 * 512 * 1024 * 256
+    assert from_op.traffic_bytes == from_call.traffic_bytes
+
+
+def test_wider_types_take_longer() -> None:
+    times = [duration(product(4096, 4096, 4096, dtype)) for dtype in ("float8_e4m3fn", "bfloat16", "float32")]
+    assert times == sorted(times)
+    tf32 = Signature(kernel="cublasSgemm_v2/tf32", gemm=Gemm(4096, 4096, 4096, 1, "float32", "float32", True, False))
+    assert times[1] < duration(tf32) < times[2]
+
+
+def test_accumulation_reads_the_result() -> None:
+    thin = (8192, 8192, 64)
+    assert duration(product(*thin, "bfloat16", accumulate_dtype="float32")) > duration(product(*thin, "bfloat16"))
+
+
+def test_power_limits_large_products_only() -> None:
+    large, small = product(16384, 14336, 4096, "bfloat16"), product(256, 4096, 4096, "bfloat16")
+    low = AnalyticEngine(with_power_limit(H100, 500))
+    assert low.cost(large).duration_ns > 1.2 * duration(large)
+    assert low.cost(small).duration_ns == duration(small)
+    assert duration(large) > duration(large, sustained=False)
+
+
+def test_sustained_rate_of_an_h100_is_as_published() -> None:
+    flops = 2 * 16384 * 14336 * 4096
+    assert 600e12 < flops / duration(product(16384, 14336, 4096, "bfloat16")) * 1e9 < 790e12
+
+
+def test_grouped_products_share_rows() -> None:
+    work = find_product(op("_grouped_mm", tensor("bfloat16", 4096, 512), tensor("bfloat16", 16, 512, 256)))
+    assert work is not None
+    assert (work.m, work.n, work.k, work.batch) == (256, 256, 512, 16)
+
+
+def test_convolution_counts_output_positions() -> None:
+    strided = op(
+        "convolution",
+        tensor("float16", 8, 64, 56, 56),
+        tensor("float16", 128, 64, 3, 3),
+        scalars=(None, (2, 2), (1, 1), (1, 1), False, (0, 0), 1),
+    )
+    work = find_product(strided)
+    assert work is not None
+    assert (work.m, work.n, work.k) == (8 * 28 * 28, 128, 64 * 9)
+
+
+# --- attention -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("signature", "causal"),
+    [
+        (op("_scaled_dot_product_flash_attention", QUERY, KEY, KEY, scalars=(0.0, True, False, None)), True),
+        (op("_scaled_dot_product_flash_attention", QUERY, KEY, KEY, scalars=(0.0, False, True, None)), False),
+        (op("_scaled_dot_product_cudnn_attention", QUERY, KEY, KEY, scalars=(None, True, 0.0, False, False)), False),
+        (op("_scaled_dot_product_cudnn_attention", QUERY, KEY, KEY, scalars=(None, False, 0.0, True, False)), True),
+        (op("_scaled_dot_product_efficient_attention", QUERY, KEY, KEY, scalars=(None, True, 0.0, True)), True),
+        (op("_efficient_attention_forward", QUERY, KEY, KEY, scalars=(None, 0.0, 0, True)), False),
+        (op("_efficient_attention_backward", QUERY, QUERY, KEY, KEY, scalars=(128, 128, 0.0, 1, False)), True),
+    ],
+)
+def test_reads_the_causal_flag_of_each_schema(signature: Signature, causal: bool) -> None:
+    work = find_attention(signature)
+    assert work is not None
+    assert work.causal is causal
+
+
+def test_rows_first_and_heads_first_are_the_same_work() -> None:
+    rows_first = tensor("bfloat16", 2, 4096, 32, 128)
+    one = find_attention(op("_flash_attention_forward", rows_first, rows_first, rows_first, scalars=(0.0, True, False)))
+    other = find_attention(op("_scaled_dot_product_flash_attention", QUERY, QUERY, QUERY, scalars=(0.0, True, False)))
+    assert one == other
+
+
+def test_packed_sequences_attend_within_themselves() -> None:
+    packed, lengths = tensor("bfloat16", 8192, 16, 128), tensor("int32", 9)
+    work = find_attention(op("_flash_attention_forward", packed, packed, packed, lengths, lengths, scalars=(0.0, True)))
+    assert work is not None
+    assert (work.batch, work.queries, work.keys) == (8, 1024, 1024)
+
+
+def test_causal_is_about_half() -> None:
+    full, half = (
+        op("_scaled_dot_product_flash_attention", QUERY, QUERY, QUERY, scalars=(0.0, causal, False))
+        for causal in (False, True)
+    )
+    assert 0.45 < duration(half) / duration(full) < 0.65
+
+
+def test_backward_is_dearer_than_forward() -> None:
+    forward = op("_scaled_dot_product_flash_attention", QUERY, KEY, KEY, scalars=(0.0, True, False))
+    backward = op("_scaled_dot_product_flash_attention_backward", QUERY, QUERY, KEY, KEY, scalars=(0.0, True))
+    assert 2 < duration(backward) / duration(forward) < 4
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+
+
+def test_broadcast_operands_are_read_once() -> None:
+    scale = tensor("bfloat16", 1, 4096)
+    assert duration(op("mul.Tensor", X, scale)) < duration(op("mul.Tensor", X, X))
+
+
+def test_transposed_copies_are_slower() -> None:
+    transposed = Tensor("in", "bfloat16", (4096, 4096), (1, 4096))
+    assert duration(op("copy_", mut(X), transposed)) > 1.3 * duration(op("copy_", mut(X), X))
+
+
+def test_long_softmax_rows_are_read_again() -> None:
+    short, long = tensor("float32", 32768, 1024), tensor("float32", 256, 131072)
+    assert duration(op("_log_softmax", long, scalars=(1, False))) > 1.5 * duration(
+        op("_log_softmax", short, scalars=(1, False))
+    )
+
+
+def test_fused_adam_reads_gradients_but_does_not_write_them() -> None:
+    steps = (tensor("float32"), tensor("float32"))
+    large = tuple(tensor("float32", 4096, 4096, role="mut") for _ in range(8))
+    cost = duration(op("_fused_adamw_", *large, *steps))
+    moved = 2 * 4096 * 4096 * 4 * (3 * 2 + 1)
+    assert 0.85 < moved / (cost / 1e9) / H100.hbm_bytes_per_s < 1.0
+
+
+def test_bandwidth_of_large_additions() -> None:
+    large = tensor("bfloat16", 16384, 14336)
+    rate = 3 * large.bytes / duration(op("add.Tensor", large, large)) * 1e9
+    assert 0.85 < rate / H100.hbm_bytes_per_s < 1.0
+
+
+def test_copies_go_by_their_link() -> None:
+    times = {kind: duration(Signature(copy=Copy(kind, 2**30))) for kind in ("d2d", "p2p", "h2d")}
+    assert times["d2d"] < times["p2p"] < times["h2d"]
+
+
+# --- the fused engine ------------------------------------------------------------------------------------------------
+
+
+class OnlyMm:
+    name = "profile"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def cost(self, signature: Signature) -> Cost | None:
+        self.asked += 1
+        return Cost(12345, self.name, "gemm") if signature.base_op == "mm" else None
+
+
+def test_first_answer_wins_and_is_remembered() -> None:
+    first = OnlyMm()
+    fused = FusedEngine(H100, [first])
+    assert fused.cost(op("mm", X, X)).duration_ns == 12345
+    assert fused.cost(op("mm", X, X)).engine == "profile"
+    assert fused.cost(op("add.Tensor", X, X)).engine == "analytic"
+    assert first.asked == 2
+    assert fused.answered == {"profile": 1, "analytic": 1}
+
+
+def test_lists_what_was_guessed() -> None:
+    fused = FusedEngine(H100)
+    fused.cost(GUESSES[0])
+    fused.cost(op("mm", X, X))
+    assert fused.guessed == [GUESSES[0]]
+    assert fused.later_launch_ns == ENGINE.floor_ns
