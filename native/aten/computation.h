@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "capture.h"
+#include "phantora/values.h"
 
 namespace phantora::aten {
 
