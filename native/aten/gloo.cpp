@@ -1,0 +1,128 @@
+#include "gloo.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "phantora/recorder.h"
+#include "undisturbed.h"
+
+namespace phantora::aten {
+namespace {
+
+struct Collective {
+  const char* op;
+  const char* what;
+};
+
+constexpr Collective collectives[] = {
+    {"c10d::barrier", "barrier"},
+    {"c10d::monitored_barrier_", "barrier"},
+    {"c10d::allreduce_", "all_reduce"},
+    {"c10d::allreduce_coalesced_", "all_reduce"},
+    {"c10d::allgather_", "all_gather"},
+    {"c10d::_allgather_base_", "all_gather"},
+    {"c10d::allgather_coalesced_", "all_gather"},
+    {"c10d::allgather_into_tensor_coalesced_", "all_gather"},
+    {"c10d::reduce_scatter_", "reduce_scatter"},
+    {"c10d::_reduce_scatter_base_", "reduce_scatter"},
+    {"c10d::reduce_scatter_tensor_coalesced_", "reduce_scatter"},
+    {"c10d::alltoall_", "all_to_all"},
+    {"c10d::alltoall_base_", "all_to_all"},
+    {"c10d::broadcast_", "broadcast"},
+    {"c10d::reduce_", "reduce"},
+    {"c10d::gather_", "gather"},
+    {"c10d::gather_into_tensor_", "gather"},
+    {"c10d::scatter_", "scatter"},
+};
+
+// The same on all members, and of no other group: names repeat for groups of different ranks.
+std::string identity(const c10d::ProcessGroup& group) {
+  auto backend = const_cast<c10d::ProcessGroup&>(group).getBackend(c10::DeviceType::CPU);
+  std::string uid = group.getGroupName();
+  try {
+    for (uint64_t rank : backend->getBackendOptions()->global_ranks_in_group) uid += "," + std::to_string(rank);
+  } catch (const c10::Error&) {
+    // A backend without options: its name has to do.
+  }
+  return uid;
+}
+
+class HostGroups {
+ public:
+  uint32_t find_or_define(const c10d::ProcessGroup& group, const std::string& what) {
+    std::string uid = "gloo:" + what + ":" + identity(group);
+    std::lock_guard guard(mutex_);
+    auto [slot, is_new] = ids_.try_emplace(uid, 0);
+    if (is_new) slot->second = define(group, uid, what);
+    return slot->second;
+  }
+
+ private:
+  static uint32_t define(const c10d::ProcessGroup& group, const std::string& uid, const std::string& what) {
+    uint32_t id = recorder::next_definition_id("host_group");
+    wire::Pack pack;
+    pack.map(6).text("t").text("host_group").text("id").integer(id).text("uid").bytes(uid);
+    pack.text("size").integer(group.getSize()).text("index").integer(group.getRank());
+    recorder::define(pack.text("what").text("gloo:" + what).str());
+    return id;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, uint32_t> ids_;
+};
+
+HostGroups& host_groups() {
+  static HostGroups* groups = new HostGroups;
+  return *groups;
+}
+
+// Stands before the CPU kernel of a collective.
+class Synchronised : public c10::OperatorKernel {
+ public:
+  Synchronised(const c10::OperatorHandle& handle, std::string what)
+      : kernel_(handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU).kernelFunction()), what_(std::move(what)) {
+    const auto& arguments = handle.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].name() == "process_group") group_at_ = i;
+      if (arguments[i].name() == "async_op") asynchronous_at_ = static_cast<int>(i);
+    }
+  }
+
+  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    const c10::IValue* first = stack->data() + stack->size() - handle.schema().arguments().size();
+    bool asynchronous = asynchronous_at_ >= 0 && first[asynchronous_at_].toBool();
+    auto group = first[group_at_].toCustomClass<c10d::ProcessGroup>();
+    kernel_.callBoxed(handle, keys, stack);
+    if (!recorder::active() || asynchronous || group->getSize() < 2) return;
+    recorder::host_sync(host_groups().find_or_define(*group, what_));
+  }
+
+ private:
+  c10::KernelFunction kernel_;
+  std::string what_;
+  size_t group_at_ = 0;
+  int asynchronous_at_ = -1;
+};
+
+}  // namespace
+
+void synchronise_gloo() {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  static auto* registrations = new std::vector<c10::RegistrationHandleRAII>;  // never undone
+  Undisturbed quiet;  // the dispatcher warns when a kernel is replaced
+  for (const Collective& collective : collectives) {
+    auto handle = dispatcher.findSchema({collective.op, ""});
+    if (!handle || !handle->hasKernelForDispatchKey(c10::DispatchKey::CPU)) continue;
+    auto kernel = c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Synchronised>(*handle, collective.what));
+    registrations->push_back(dispatcher.registerImpl(handle->operator_name(), c10::DispatchKey::CPU, std::move(kernel),
+                                                     std::nullopt, nullptr, "phantora"));
+  }
+}
+
+}  // namespace phantora::aten
