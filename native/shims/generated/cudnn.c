@@ -28,8 +28,6 @@ UNSUPPORTED(cudnnBackendUpdateCudaGraph)
 UNSUPPORTED(cudnnBatchNormalizationBackward)
 UNSUPPORTED(cudnnBatchNormalizationForwardTraining)
 UNSUPPORTED(cudnnBuildRNNDynamic)
-UNSUPPORTED(cudnnCTCLoss)
-UNSUPPORTED(cudnnCTCLoss_v8)
 UNSUPPORTED(cudnnCausalConv1dBackward)
 UNSUPPORTED(cudnnCausalConv1dForward)
 UNSUPPORTED(cudnnCausalConv1dNwhBackward)
@@ -37,7 +35,6 @@ UNSUPPORTED(cudnnCausalConv1dNwhForward)
 UNSUPPORTED(cudnnCnnVersionCheck)
 UNSUPPORTED(cudnnConvolutionBackwardBias)
 UNSUPPORTED(cudnnCreateAttnDescriptor)
-UNSUPPORTED(cudnnCreateCTCLossDescriptor)
 UNSUPPORTED(cudnnCreateFusedOpsConstParamPack)
 UNSUPPORTED(cudnnCreateFusedOpsPlan)
 UNSUPPORTED(cudnnCreateFusedOpsVariantParamPack)
@@ -49,7 +46,6 @@ UNSUPPORTED(cudnnCreateTensorTransformDescriptor)
 UNSUPPORTED(cudnnDeriveBNTensorDescriptor)
 UNSUPPORTED(cudnnDeriveNormTensorDescriptor)
 UNSUPPORTED(cudnnDestroyAttnDescriptor)
-UNSUPPORTED(cudnnDestroyCTCLossDescriptor)
 UNSUPPORTED(cudnnDestroyFusedOpsConstParamPack)
 UNSUPPORTED(cudnnDestroyFusedOpsPlan)
 UNSUPPORTED(cudnnDestroyFusedOpsVariantParamPack)
@@ -74,8 +70,6 @@ UNSUPPORTED(cudnnGetCTCLossDescriptor)
 UNSUPPORTED(cudnnGetCTCLossDescriptorEx)
 UNSUPPORTED(cudnnGetCTCLossDescriptor_v8)
 UNSUPPORTED(cudnnGetCTCLossDescriptor_v9)
-UNSUPPORTED(cudnnGetCTCLossWorkspaceSize)
-UNSUPPORTED(cudnnGetCTCLossWorkspaceSize_v8)
 UNSUPPORTED(cudnnGetCallback)
 UNSUPPORTED(cudnnGetConvolution2dDescriptor)
 UNSUPPORTED(cudnnGetConvolution2dForwardOutputDim)
@@ -141,9 +135,7 @@ UNSUPPORTED(cudnnScaleTensor)
 UNSUPPORTED(cudnnSetActivationDescriptorSwishBeta)
 UNSUPPORTED(cudnnSetAttnDescriptor)
 UNSUPPORTED(cudnnSetCTCLossDescriptor)
-UNSUPPORTED(cudnnSetCTCLossDescriptorEx)
 UNSUPPORTED(cudnnSetCTCLossDescriptor_v8)
-UNSUPPORTED(cudnnSetCTCLossDescriptor_v9)
 UNSUPPORTED(cudnnSetCallback)
 UNSUPPORTED(cudnnSetConvolution2dDescriptor)
 UNSUPPORTED(cudnnSetConvolutionReorderType)
@@ -176,12 +168,15 @@ extern void cudnnBackendSetAttribute(void);
 extern void cudnnBatchNormalizationBackwardEx(void);
 extern void cudnnBatchNormalizationForwardInference(void);
 extern void cudnnBatchNormalizationForwardTrainingEx(void);
+extern void cudnnCTCLoss(void);
+extern void cudnnCTCLoss_v8(void);
 extern void cudnnConvolutionBackwardData(void);
 extern void cudnnConvolutionBackwardFilter(void);
 extern void cudnnConvolutionBiasActivationForward(void);
 extern void cudnnConvolutionForward(void);
 extern void cudnnCreate(void);
 extern void cudnnCreateActivationDescriptor(void);
+extern void cudnnCreateCTCLossDescriptor(void);
 extern void cudnnCreateConvolutionDescriptor(void);
 extern void cudnnCreateDropoutDescriptor(void);
 extern void cudnnCreateFilterDescriptor(void);
@@ -192,6 +187,7 @@ extern void cudnnCreateSpatialTransformerDescriptor(void);
 extern void cudnnCreateTensorDescriptor(void);
 extern void cudnnDestroy(void);
 extern void cudnnDestroyActivationDescriptor(void);
+extern void cudnnDestroyCTCLossDescriptor(void);
 extern void cudnnDestroyConvolutionDescriptor(void);
 extern void cudnnDestroyDropoutDescriptor(void);
 extern void cudnnDestroyFilterDescriptor(void);
@@ -207,6 +203,8 @@ extern void cudnnFindConvolutionForwardAlgorithmEx(void);
 extern void cudnnGetBatchNormalizationBackwardExWorkspaceSize(void);
 extern void cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void);
 extern void cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void);
+extern void cudnnGetCTCLossWorkspaceSize(void);
+extern void cudnnGetCTCLossWorkspaceSize_v8(void);
 extern void cudnnGetConvolutionBackwardDataAlgorithm_v7(void);
 extern void cudnnGetConvolutionBackwardDataWorkspaceSize(void);
 extern void cudnnGetConvolutionBackwardFilterAlgorithm_v7(void);
@@ -228,6 +226,8 @@ extern void cudnnRNNBackwardWeights_v8(void);
 extern void cudnnRNNForward(void);
 extern void cudnnRestoreDropoutDescriptor(void);
 extern void cudnnSetActivationDescriptor(void);
+extern void cudnnSetCTCLossDescriptorEx(void);
+extern void cudnnSetCTCLossDescriptor_v9(void);
 extern void cudnnSetConvolutionGroupCount(void);
 extern void cudnnSetConvolutionMathType(void);
 extern void cudnnSetConvolutionNdDescriptor(void);
@@ -266,8 +266,8 @@ const struct phantora_function phantora_functions[] = {
     {"cudnnBatchNormalizationForwardTraining", (void*)&cudnnBatchNormalizationForwardTraining, phantora_function_unsupported},
     {"cudnnBatchNormalizationForwardTrainingEx", (void*)&cudnnBatchNormalizationForwardTrainingEx, phantora_function_emulated},
     {"cudnnBuildRNNDynamic", (void*)&cudnnBuildRNNDynamic, phantora_function_unsupported},
-    {"cudnnCTCLoss", (void*)&cudnnCTCLoss, phantora_function_unsupported},
-    {"cudnnCTCLoss_v8", (void*)&cudnnCTCLoss_v8, phantora_function_unsupported},
+    {"cudnnCTCLoss", (void*)&cudnnCTCLoss, phantora_function_emulated},
+    {"cudnnCTCLoss_v8", (void*)&cudnnCTCLoss_v8, phantora_function_emulated},
     {"cudnnCausalConv1dBackward", (void*)&cudnnCausalConv1dBackward, phantora_function_unsupported},
     {"cudnnCausalConv1dForward", (void*)&cudnnCausalConv1dForward, phantora_function_unsupported},
     {"cudnnCausalConv1dNwhBackward", (void*)&cudnnCausalConv1dNwhBackward, phantora_function_unsupported},
@@ -281,7 +281,7 @@ const struct phantora_function phantora_functions[] = {
     {"cudnnCreate", (void*)&cudnnCreate, phantora_function_emulated},
     {"cudnnCreateActivationDescriptor", (void*)&cudnnCreateActivationDescriptor, phantora_function_emulated},
     {"cudnnCreateAttnDescriptor", (void*)&cudnnCreateAttnDescriptor, phantora_function_unsupported},
-    {"cudnnCreateCTCLossDescriptor", (void*)&cudnnCreateCTCLossDescriptor, phantora_function_unsupported},
+    {"cudnnCreateCTCLossDescriptor", (void*)&cudnnCreateCTCLossDescriptor, phantora_function_emulated},
     {"cudnnCreateConvolutionDescriptor", (void*)&cudnnCreateConvolutionDescriptor, phantora_function_emulated},
     {"cudnnCreateDropoutDescriptor", (void*)&cudnnCreateDropoutDescriptor, phantora_function_emulated},
     {"cudnnCreateFilterDescriptor", (void*)&cudnnCreateFilterDescriptor, phantora_function_emulated},
@@ -303,7 +303,7 @@ const struct phantora_function phantora_functions[] = {
     {"cudnnDestroy", (void*)&cudnnDestroy, phantora_function_emulated},
     {"cudnnDestroyActivationDescriptor", (void*)&cudnnDestroyActivationDescriptor, phantora_function_emulated},
     {"cudnnDestroyAttnDescriptor", (void*)&cudnnDestroyAttnDescriptor, phantora_function_unsupported},
-    {"cudnnDestroyCTCLossDescriptor", (void*)&cudnnDestroyCTCLossDescriptor, phantora_function_unsupported},
+    {"cudnnDestroyCTCLossDescriptor", (void*)&cudnnDestroyCTCLossDescriptor, phantora_function_emulated},
     {"cudnnDestroyConvolutionDescriptor", (void*)&cudnnDestroyConvolutionDescriptor, phantora_function_emulated},
     {"cudnnDestroyDropoutDescriptor", (void*)&cudnnDestroyDropoutDescriptor, phantora_function_emulated},
     {"cudnnDestroyFilterDescriptor", (void*)&cudnnDestroyFilterDescriptor, phantora_function_emulated},
@@ -343,8 +343,8 @@ const struct phantora_function phantora_functions[] = {
     {"cudnnGetCTCLossDescriptorEx", (void*)&cudnnGetCTCLossDescriptorEx, phantora_function_unsupported},
     {"cudnnGetCTCLossDescriptor_v8", (void*)&cudnnGetCTCLossDescriptor_v8, phantora_function_unsupported},
     {"cudnnGetCTCLossDescriptor_v9", (void*)&cudnnGetCTCLossDescriptor_v9, phantora_function_unsupported},
-    {"cudnnGetCTCLossWorkspaceSize", (void*)&cudnnGetCTCLossWorkspaceSize, phantora_function_unsupported},
-    {"cudnnGetCTCLossWorkspaceSize_v8", (void*)&cudnnGetCTCLossWorkspaceSize_v8, phantora_function_unsupported},
+    {"cudnnGetCTCLossWorkspaceSize", (void*)&cudnnGetCTCLossWorkspaceSize, phantora_function_emulated},
+    {"cudnnGetCTCLossWorkspaceSize_v8", (void*)&cudnnGetCTCLossWorkspaceSize_v8, phantora_function_emulated},
     {"cudnnGetCallback", (void*)&cudnnGetCallback, phantora_function_unsupported},
     {"cudnnGetConvolution2dDescriptor", (void*)&cudnnGetConvolution2dDescriptor, phantora_function_unsupported},
     {"cudnnGetConvolution2dForwardOutputDim", (void*)&cudnnGetConvolution2dForwardOutputDim, phantora_function_unsupported},
@@ -433,9 +433,9 @@ const struct phantora_function phantora_functions[] = {
     {"cudnnSetActivationDescriptorSwishBeta", (void*)&cudnnSetActivationDescriptorSwishBeta, phantora_function_unsupported},
     {"cudnnSetAttnDescriptor", (void*)&cudnnSetAttnDescriptor, phantora_function_unsupported},
     {"cudnnSetCTCLossDescriptor", (void*)&cudnnSetCTCLossDescriptor, phantora_function_unsupported},
-    {"cudnnSetCTCLossDescriptorEx", (void*)&cudnnSetCTCLossDescriptorEx, phantora_function_unsupported},
+    {"cudnnSetCTCLossDescriptorEx", (void*)&cudnnSetCTCLossDescriptorEx, phantora_function_emulated},
     {"cudnnSetCTCLossDescriptor_v8", (void*)&cudnnSetCTCLossDescriptor_v8, phantora_function_unsupported},
-    {"cudnnSetCTCLossDescriptor_v9", (void*)&cudnnSetCTCLossDescriptor_v9, phantora_function_unsupported},
+    {"cudnnSetCTCLossDescriptor_v9", (void*)&cudnnSetCTCLossDescriptor_v9, phantora_function_emulated},
     {"cudnnSetCallback", (void*)&cudnnSetCallback, phantora_function_unsupported},
     {"cudnnSetConvolution2dDescriptor", (void*)&cudnnSetConvolution2dDescriptor, phantora_function_unsupported},
     {"cudnnSetConvolutionGroupCount", (void*)&cudnnSetConvolutionGroupCount, phantora_function_emulated},

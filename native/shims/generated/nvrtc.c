@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// the version alone; compiling is unsupported
+// the NVRTC of CUDA 13.0
 int nvrtcVersion(int* major, int* minor) {
   if (major) *major = 13;
   if (minor) *minor = 0;
@@ -13,52 +13,53 @@ int nvrtcVersion(int* major, int* minor) {
 
 #define UNSUPPORTED(name) void name(void) { phantora_unsupported(PHANTORA_SONAME, #name); }
 
-UNSUPPORTED(nvrtcAddNameExpression)
-UNSUPPORTED(nvrtcCompileProgram)
-UNSUPPORTED(nvrtcCreateProgram)
-UNSUPPORTED(nvrtcDestroyProgram)
-UNSUPPORTED(nvrtcGetCUBIN)
-UNSUPPORTED(nvrtcGetCUBINSize)
-UNSUPPORTED(nvrtcGetErrorString)
 UNSUPPORTED(nvrtcGetLTOIR)
 UNSUPPORTED(nvrtcGetLTOIRSize)
-UNSUPPORTED(nvrtcGetLoweredName)
-UNSUPPORTED(nvrtcGetNumSupportedArchs)
 UNSUPPORTED(nvrtcGetOptiXIR)
 UNSUPPORTED(nvrtcGetOptiXIRSize)
 UNSUPPORTED(nvrtcGetPCHCreateStatus)
 UNSUPPORTED(nvrtcGetPCHHeapSize)
 UNSUPPORTED(nvrtcGetPCHHeapSizeRequired)
-UNSUPPORTED(nvrtcGetPTX)
-UNSUPPORTED(nvrtcGetPTXSize)
-UNSUPPORTED(nvrtcGetProgramLog)
-UNSUPPORTED(nvrtcGetProgramLogSize)
-UNSUPPORTED(nvrtcGetSupportedArchs)
 UNSUPPORTED(nvrtcSetFlowCallback)
 UNSUPPORTED(nvrtcSetPCHHeapSize)
 
+extern void nvrtcAddNameExpression(void);
+extern void nvrtcCompileProgram(void);
+extern void nvrtcCreateProgram(void);
+extern void nvrtcDestroyProgram(void);
+extern void nvrtcGetCUBIN(void);
+extern void nvrtcGetCUBINSize(void);
+extern void nvrtcGetErrorString(void);
+extern void nvrtcGetLoweredName(void);
+extern void nvrtcGetNumSupportedArchs(void);
+extern void nvrtcGetPTX(void);
+extern void nvrtcGetPTXSize(void);
+extern void nvrtcGetProgramLog(void);
+extern void nvrtcGetProgramLogSize(void);
+extern void nvrtcGetSupportedArchs(void);
+
 const struct phantora_function phantora_functions[] = {
-    {"nvrtcAddNameExpression", (void*)&nvrtcAddNameExpression, phantora_function_unsupported},
-    {"nvrtcCompileProgram", (void*)&nvrtcCompileProgram, phantora_function_unsupported},
-    {"nvrtcCreateProgram", (void*)&nvrtcCreateProgram, phantora_function_unsupported},
-    {"nvrtcDestroyProgram", (void*)&nvrtcDestroyProgram, phantora_function_unsupported},
-    {"nvrtcGetCUBIN", (void*)&nvrtcGetCUBIN, phantora_function_unsupported},
-    {"nvrtcGetCUBINSize", (void*)&nvrtcGetCUBINSize, phantora_function_unsupported},
-    {"nvrtcGetErrorString", (void*)&nvrtcGetErrorString, phantora_function_unsupported},
+    {"nvrtcAddNameExpression", (void*)&nvrtcAddNameExpression, phantora_function_emulated},
+    {"nvrtcCompileProgram", (void*)&nvrtcCompileProgram, phantora_function_emulated},
+    {"nvrtcCreateProgram", (void*)&nvrtcCreateProgram, phantora_function_emulated},
+    {"nvrtcDestroyProgram", (void*)&nvrtcDestroyProgram, phantora_function_emulated},
+    {"nvrtcGetCUBIN", (void*)&nvrtcGetCUBIN, phantora_function_emulated},
+    {"nvrtcGetCUBINSize", (void*)&nvrtcGetCUBINSize, phantora_function_emulated},
+    {"nvrtcGetErrorString", (void*)&nvrtcGetErrorString, phantora_function_emulated},
     {"nvrtcGetLTOIR", (void*)&nvrtcGetLTOIR, phantora_function_unsupported},
     {"nvrtcGetLTOIRSize", (void*)&nvrtcGetLTOIRSize, phantora_function_unsupported},
-    {"nvrtcGetLoweredName", (void*)&nvrtcGetLoweredName, phantora_function_unsupported},
-    {"nvrtcGetNumSupportedArchs", (void*)&nvrtcGetNumSupportedArchs, phantora_function_unsupported},
+    {"nvrtcGetLoweredName", (void*)&nvrtcGetLoweredName, phantora_function_emulated},
+    {"nvrtcGetNumSupportedArchs", (void*)&nvrtcGetNumSupportedArchs, phantora_function_emulated},
     {"nvrtcGetOptiXIR", (void*)&nvrtcGetOptiXIR, phantora_function_unsupported},
     {"nvrtcGetOptiXIRSize", (void*)&nvrtcGetOptiXIRSize, phantora_function_unsupported},
     {"nvrtcGetPCHCreateStatus", (void*)&nvrtcGetPCHCreateStatus, phantora_function_unsupported},
     {"nvrtcGetPCHHeapSize", (void*)&nvrtcGetPCHHeapSize, phantora_function_unsupported},
     {"nvrtcGetPCHHeapSizeRequired", (void*)&nvrtcGetPCHHeapSizeRequired, phantora_function_unsupported},
-    {"nvrtcGetPTX", (void*)&nvrtcGetPTX, phantora_function_unsupported},
-    {"nvrtcGetPTXSize", (void*)&nvrtcGetPTXSize, phantora_function_unsupported},
-    {"nvrtcGetProgramLog", (void*)&nvrtcGetProgramLog, phantora_function_unsupported},
-    {"nvrtcGetProgramLogSize", (void*)&nvrtcGetProgramLogSize, phantora_function_unsupported},
-    {"nvrtcGetSupportedArchs", (void*)&nvrtcGetSupportedArchs, phantora_function_unsupported},
+    {"nvrtcGetPTX", (void*)&nvrtcGetPTX, phantora_function_emulated},
+    {"nvrtcGetPTXSize", (void*)&nvrtcGetPTXSize, phantora_function_emulated},
+    {"nvrtcGetProgramLog", (void*)&nvrtcGetProgramLog, phantora_function_emulated},
+    {"nvrtcGetProgramLogSize", (void*)&nvrtcGetProgramLogSize, phantora_function_emulated},
+    {"nvrtcGetSupportedArchs", (void*)&nvrtcGetSupportedArchs, phantora_function_emulated},
     {"nvrtcSetFlowCallback", (void*)&nvrtcSetFlowCallback, phantora_function_unsupported},
     {"nvrtcSetPCHHeapSize", (void*)&nvrtcSetPCHHeapSize, phantora_function_unsupported},
     {"nvrtcVersion", (void*)&nvrtcVersion, phantora_function_constant},
