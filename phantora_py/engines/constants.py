@@ -150,7 +150,7 @@ _HOPPER = ArchitectureConstants(
             "efficient": AttentionConstants(0.22, 0.9, 0.9, 2855, 0.8),
         }
     ),
-    memory=MemoryConstants(1500, 0.95, 1.5, 0.4),
+    memory=MemoryConstants(1500, 0.92, 1.5, 0.5),
     joules_per_flop=1.014e-12,
     reference_power_w=700,
     power_exponent=0.69,
