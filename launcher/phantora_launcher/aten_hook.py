@@ -15,20 +15,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from phantora_launcher import environment
 from phantora_launcher.errors import LaunchError
+from phantora_launcher.rank import memory_peaks
 
 LIBRARY = "libphantora_aten.so"
 INSTALL_FUNCTION = "phantora_aten_install"
 
 _FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1", "-w")
 _TORCH_LIBRARIES = ("torch_cuda", "torch_cpu", "c10_cuda", "c10")
-_TYPICAL_S = 40
+_TYPICAL_S = 25
 _PROBE_LIMIT_S = 60.0
 
 
@@ -124,6 +124,7 @@ def load(torch: Torch) -> None:
     except (OSError, AttributeError) as error:
         raise LaunchError(f"cannot load the ATen hook: {error}", f"remove {library.parent}; it is built again") from error
     install()
+    memory_peaks.keep_before_resets(hook)
 
 
 def compiler() -> str:
@@ -184,24 +185,25 @@ def _build(torch: Torch, library: Path) -> None:
     _say(f"compiling the ATen hook for torch {torch.version} (once, about {_TYPICAL_S} s) ...")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent.parent) as folder:
-        objects = _compile_all(cxx, torch, Path(folder))
+        unit = _compile(cxx, torch, Path(folder))
         fresh = Path(folder) / LIBRARY
-        _run([cxx, "-shared", "-o", str(fresh), *objects, *_link_flags(torch)])
+        _run([cxx, "-shared", "-o", str(fresh), unit, *_link_flags(torch)])
         library.parent.mkdir(exist_ok=True)
         os.replace(fresh, library)
     _say(f"the ATen hook is ready after {time.monotonic() - started:.0f} s: {library}")
 
 
-def _compile_all(cxx: str, torch: Torch, folder: Path) -> list[str]:
+def _compile(cxx: str, torch: Torch, folder: Path) -> str:
+    """One translation unit of all sources: torch's headers, most of the work, are read once."""
     native = _native_dir()
-    includes = [f"-isystem{path}" for path in torch.include_dirs] + [f"-I{native / 'include'}", f"-I{native / 'aten'}"]
-    jobs = [(source, folder / f"{index}.o") for index, source in enumerate(_sources())]
-    if not jobs:
+    sources = _sources()
+    if not sources:
         raise LaunchError(f"no sources in {native / 'aten'}", "install phantora_py again: pip install --force-reinstall .")
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        commands = [[cxx, *_FLAGS, *includes, "-c", str(source), "-o", str(target)] for source, target in jobs]
-        list(pool.map(_run, commands))
-    return [str(target) for _, target in jobs]
+    unit = folder / "hook.cpp"
+    unit.write_text("".join(f'#include "{source}"\n' for source in sources))
+    includes = [f"-isystem{path}" for path in torch.include_dirs] + [f"-I{native / 'include'}", f"-I{native / 'aten'}"]
+    _run([cxx, *_FLAGS, *includes, "-c", str(unit), "-o", str(folder / "hook.o")])
+    return str(folder / "hook.o")
 
 
 def _link_flags(torch: Torch) -> list[str]:
