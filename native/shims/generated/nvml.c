@@ -74,11 +74,6 @@ int nvmlDeviceGetComputeRunningProcesses_v2(void) {
 }
 
 // not supported: an emulated GPU has no such sensor or feature
-int nvmlDeviceGetComputeRunningProcesses_v3(void) {
-  return 3;
-}
-
-// not supported: an emulated GPU has no such sensor or feature
 int nvmlDeviceGetConfComputeProtectedMemoryUsage(void) {
   return 3;
 }
@@ -500,6 +495,7 @@ int nvmlUnitGetCount(void) {
 
 
 extern void nvmlDeviceGetClockInfo(void);
+extern void nvmlDeviceGetComputeRunningProcesses_v3(void);
 extern void nvmlDeviceGetCount(void);
 extern void nvmlDeviceGetCount_v2(void);
 extern void nvmlDeviceGetCudaComputeCapability(void);
@@ -547,7 +543,7 @@ const struct phantora_function phantora_functions[] = {
     {"nvmlDeviceGetComputeMode", (void*)&nvmlDeviceGetComputeMode, phantora_function_constant},
     {"nvmlDeviceGetComputeRunningProcesses", (void*)&nvmlDeviceGetComputeRunningProcesses, phantora_function_constant},
     {"nvmlDeviceGetComputeRunningProcesses_v2", (void*)&nvmlDeviceGetComputeRunningProcesses_v2, phantora_function_constant},
-    {"nvmlDeviceGetComputeRunningProcesses_v3", (void*)&nvmlDeviceGetComputeRunningProcesses_v3, phantora_function_constant},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", (void*)&nvmlDeviceGetComputeRunningProcesses_v3, phantora_function_emulated},
     {"nvmlDeviceGetConfComputeProtectedMemoryUsage", (void*)&nvmlDeviceGetConfComputeProtectedMemoryUsage, phantora_function_constant},
     {"nvmlDeviceGetCount", (void*)&nvmlDeviceGetCount, phantora_function_emulated},
     {"nvmlDeviceGetCount_v2", (void*)&nvmlDeviceGetCount_v2, phantora_function_emulated},

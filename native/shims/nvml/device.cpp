@@ -1,5 +1,8 @@
 // NVML: the node's GPUs as the cluster file describes them. What is not measured on an emulated GPU (temperature,
 // power, …) answers "not supported", as NVML does for hardware without a sensor; those are constants of the spec.
+#include <strings.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -31,6 +34,12 @@ struct Memory {
 struct MemoryV2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
+};
+
+struct Process {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance, compute_instance;
 };
 
 struct PciInfo {
@@ -85,6 +94,13 @@ Memory memory_of(int physical) {
     if (device::physical(ordinal) == physical) memory::usage(ordinal, &free_bytes, &total_bytes);
   }
   return {total_bytes, free_bytes, total_bytes - free_bytes};
+}
+
+bool is_used_here(int physical) {
+  for (int ordinal = 0; ordinal < device::count(); ++ordinal) {
+    if (device::physical(ordinal) == physical) return device::is_in_use(ordinal);
+  }
+  return false;
 }
 
 template <typename Use>
@@ -206,6 +222,19 @@ Status nvmlDeviceGetMemoryInfo_v2(Handle handle, MemoryV2* memory) {
     Memory figures = memory_of(physical);
     *memory = {memory->version, figures.total, 0, figures.free, figures.used};
   });
+}
+
+// This process, on its own devices; others' are not seen.
+Status nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, unsigned* count, Process* processes) {
+  constexpr unsigned none = 0xffffffff;
+  int physical = index_of(handle);
+  if (physical < 0 || !count) return Status::invalid_argument;
+  unsigned room = *count;
+  *count = is_used_here(physical) ? 1 : 0;
+  if (*count == 0) return Status::success;
+  if (room == 0 || !processes) return Status::insufficient_size;
+  processes[0] = {static_cast<unsigned>(getpid()), memory_of(physical).used, none, none};
+  return Status::success;
 }
 
 Status nvmlDeviceGetCudaComputeCapability(Handle handle, int* major, int* minor) {

@@ -1,0 +1,80 @@
+// The calls of CUDA's runtime and driver that the test programs make; errors as plain numbers.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+using cudaStream_t = void*;
+using cudaEvent_t = void*;
+using CUdeviceptr = uint64_t;
+
+inline constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2,
+                     cudaErrorInvalidConfiguration = 9, cudaErrorInvalidDeviceFunction = 98,
+                     cudaErrorInvalidDevice = 101, cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600;
+inline constexpr int cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3,
+                     cudaMemcpyDefault = 4;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+inline const cudaStream_t cudaStreamPerThread = reinterpret_cast<cudaStream_t>(2);
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+struct cudaPointerAttributes {
+  int type, device;
+  void *devicePointer, *hostPointer;
+  long reserved[8];
+};
+
+extern "C" {
+int cudaGetDeviceCount(int*);
+int cudaSetDevice(int);
+int cudaGetDevice(int*);
+int cudaDeviceGetAttribute(int*, int, int);
+int cudaDeviceSynchronize();
+int cudaGetLastError();
+int cudaPeekAtLastError();
+const char* cudaGetErrorString(int);
+
+int cudaStreamCreate(cudaStream_t*);
+int cudaStreamCreateWithFlags(cudaStream_t*, unsigned);
+int cudaStreamCreateWithPriority(cudaStream_t*, unsigned, int);
+int cudaStreamGetPriority(cudaStream_t, int*);
+int cudaStreamDestroy(cudaStream_t);
+int cudaStreamSynchronize(cudaStream_t);
+int cudaStreamQuery(cudaStream_t);
+int cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned);
+int cudaStreamIsCapturing(cudaStream_t, int*);
+int cudaStreamBeginCapture(cudaStream_t, int);
+int cudaLaunchHostFunc(cudaStream_t, void (*)(void*), void*);
+
+int cudaEventCreate(cudaEvent_t*);
+int cudaEventCreateWithFlags(cudaEvent_t*, unsigned);
+int cudaEventDestroy(cudaEvent_t);
+int cudaEventRecord(cudaEvent_t, cudaStream_t);
+int cudaEventQuery(cudaEvent_t);
+int cudaEventSynchronize(cudaEvent_t);
+int cudaEventElapsedTime(float*, cudaEvent_t, cudaEvent_t);
+
+int cudaMalloc(void**, size_t);
+int cudaFree(void*);
+int cudaMallocHost(void**, size_t);
+int cudaFreeHost(void*);
+int cudaHostRegister(void*, size_t, unsigned);
+int cudaHostUnregister(void*);
+int cudaMallocAsync(void**, size_t, cudaStream_t);
+int cudaFreeAsync(void*, cudaStream_t);
+int cudaMemGetInfo(size_t*, size_t*);
+int cudaPointerGetAttributes(cudaPointerAttributes*, const void*);
+int cudaMemcpy(void*, const void*, size_t, int);
+int cudaMemcpyAsync(void*, const void*, size_t, int, cudaStream_t);
+int cudaMemcpy2D(void*, size_t, const void*, size_t, size_t, size_t, int);
+int cudaMemset(void*, int, size_t);
+int cudaMemcpyToSymbol(const void*, const void*, size_t, size_t, int);
+int cudaMemcpyFromSymbol(void*, const void*, size_t, size_t, int);
+
+void** __cudaRegisterFatBinary(void*);
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*);
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int);
+int cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+int cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long, int*);
+}

@@ -1,0 +1,141 @@
+// Our declarations against NVIDIA's headers, where these lie: compiled, never run.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "cudart/types.h"
+#include "driver/types.h"
+
+namespace cudart = phantora::cudart;
+namespace driver = phantora::driver;
+
+#define SAME_NUMBER(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs))
+#define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs))
+#define SAME_FIELD(ours, our_field, theirs, their_field)                      \
+  static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) && \
+                sizeof(ours::our_field) == sizeof(theirs::their_field))
+
+SAME_NUMBER(cudart::Status::invalid_value, cudaErrorInvalidValue);
+SAME_NUMBER(cudart::Status::memory_allocation, cudaErrorMemoryAllocation);
+SAME_NUMBER(cudart::Status::invalid_configuration, cudaErrorInvalidConfiguration);
+SAME_NUMBER(cudart::Status::invalid_symbol, cudaErrorInvalidSymbol);
+SAME_NUMBER(cudart::Status::invalid_memcpy_direction, cudaErrorInvalidMemcpyDirection);
+SAME_NUMBER(cudart::Status::invalid_device_function, cudaErrorInvalidDeviceFunction);
+SAME_NUMBER(cudart::Status::invalid_device, cudaErrorInvalidDevice);
+SAME_NUMBER(cudart::Status::unsupported_limit, cudaErrorUnsupportedLimit);
+SAME_NUMBER(cudart::Status::invalid_resource_handle, cudaErrorInvalidResourceHandle);
+SAME_NUMBER(cudart::Status::symbol_not_found, cudaErrorSymbolNotFound);
+SAME_NUMBER(cudart::Status::not_ready, cudaErrorNotReady);
+SAME_NUMBER(cudart::Status::peer_access_already_enabled, cudaErrorPeerAccessAlreadyEnabled);
+SAME_NUMBER(cudart::Status::peer_access_not_enabled, cudaErrorPeerAccessNotEnabled);
+SAME_NUMBER(cudart::Status::host_memory_already_registered, cudaErrorHostMemoryAlreadyRegistered);
+SAME_NUMBER(cudart::Status::host_memory_not_registered, cudaErrorHostMemoryNotRegistered);
+SAME_NUMBER(cudart::Status::not_supported, cudaErrorNotSupported);
+
+SAME_NUMBER(cudart::CopyKind::host_to_device, cudaMemcpyHostToDevice);
+SAME_NUMBER(cudart::CopyKind::device_to_host, cudaMemcpyDeviceToHost);
+SAME_NUMBER(cudart::CopyKind::device_to_device, cudaMemcpyDeviceToDevice);
+SAME_NUMBER(cudart::CopyKind::by_address, cudaMemcpyDefault);
+SAME_NUMBER(cudart::MemoryType::host, cudaMemoryTypeHost);
+SAME_NUMBER(cudart::MemoryType::device, cudaMemoryTypeDevice);
+SAME_NUMBER(cudart::MemoryType::managed, cudaMemoryTypeManaged);
+SAME_NUMBER(cudart::FunctionAttribute::max_dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize);
+SAME_NUMBER(cudart::FunctionAttribute::shared_carveout, cudaFuncAttributePreferredSharedMemoryCarveout);
+SAME_NUMBER(cudart::FunctionAttribute::non_portable_cluster_size, cudaFuncAttributeNonPortableClusterSizeAllowed);
+SAME_NUMBER(cudart::Limit::persisting_l2_size, cudaLimitPersistingL2CacheSize);
+SAME_NUMBER(cudart::PoolAttribute::release_threshold, cudaMemPoolAttrReleaseThreshold);
+SAME_NUMBER(cudart::PoolAttribute::used_high, cudaMemPoolAttrUsedMemHigh);
+SAME_NUMBER(cudart::EntryPointQuery::symbol_not_found, cudaDriverEntryPointSymbolNotFound);
+SAME_NUMBER(cudart::stream_non_blocking, cudaStreamNonBlocking);
+SAME_NUMBER(cudart::event_disable_timing, cudaEventDisableTiming);
+SAME_NUMBER(cudart::event_interprocess, cudaEventInterprocess);
+
+SAME_SIZE(cudart::Dim3, dim3);
+SAME_SIZE(cudart::PointerAttributes, cudaPointerAttributes);
+SAME_FIELD(cudart::PointerAttributes, host_pointer, cudaPointerAttributes, hostPointer);
+SAME_SIZE(cudart::FunctionAttributes, cudaFuncAttributes);
+SAME_FIELD(cudart::FunctionAttributes, max_dynamic_shared_bytes, cudaFuncAttributes, maxDynamicSharedSizeBytes);
+SAME_FIELD(cudart::FunctionAttributes, non_portable_cluster_size_allowed, cudaFuncAttributes,
+           nonPortableClusterSizeAllowed);
+SAME_SIZE(cudart::LaunchConfig, cudaLaunchConfig_t);
+SAME_FIELD(cudart::LaunchConfig, stream, cudaLaunchConfig_t, stream);
+SAME_FIELD(cudart::LaunchConfig, attribute_count, cudaLaunchConfig_t, numAttrs);
+SAME_SIZE(cudart::PitchedPointer, cudaPitchedPtr);
+SAME_SIZE(cudart::Extent, cudaExtent);
+
+SAME_SIZE(cudart::DeviceProperties, cudaDeviceProp);
+#define SAME_PROPERTY(ours, theirs) SAME_FIELD(cudart::DeviceProperties, ours, cudaDeviceProp, theirs)
+SAME_PROPERTY(name, name);
+SAME_PROPERTY(uuid, uuid);
+SAME_PROPERTY(total_global_memory, totalGlobalMem);
+SAME_PROPERTY(shared_memory_per_block, sharedMemPerBlock);
+SAME_PROPERTY(registers_per_block, regsPerBlock);
+SAME_PROPERTY(warp_size, warpSize);
+SAME_PROPERTY(max_threads_per_block, maxThreadsPerBlock);
+SAME_PROPERTY(max_grid_size, maxGridSize);
+SAME_PROPERTY(total_constant_memory, totalConstMem);
+SAME_PROPERTY(major, major);
+SAME_PROPERTY(minor, minor);
+SAME_PROPERTY(texture_alignment, textureAlignment);
+SAME_PROPERTY(multiprocessor_count, multiProcessorCount);
+SAME_PROPERTY(integrated, integrated);
+SAME_PROPERTY(surface_alignment, surfaceAlignment);
+SAME_PROPERTY(ecc_enabled, ECCEnabled);
+SAME_PROPERTY(pci_bus_id, pciBusID);
+SAME_PROPERTY(async_engine_count, asyncEngineCount);
+SAME_PROPERTY(l2_cache_size, l2CacheSize);
+SAME_PROPERTY(max_threads_per_multiprocessor, maxThreadsPerMultiProcessor);
+SAME_PROPERTY(shared_memory_per_multiprocessor, sharedMemPerMultiprocessor);
+SAME_PROPERTY(registers_per_multiprocessor, regsPerMultiprocessor);
+SAME_PROPERTY(managed_memory, managedMemory);
+SAME_PROPERTY(is_multi_gpu_board, isMultiGpuBoard);
+SAME_PROPERTY(cooperative_launch, cooperativeLaunch);
+SAME_PROPERTY(shared_memory_per_block_optin, sharedMemPerBlockOptin);
+SAME_PROPERTY(max_blocks_per_multiprocessor, maxBlocksPerMultiProcessor);
+SAME_PROPERTY(reserved_shared_memory_per_block, reservedSharedMemPerBlock);
+SAME_PROPERTY(memory_pools_supported, memoryPoolsSupported);
+SAME_PROPERTY(gpu_direct_rdma_supported, gpuDirectRDMASupported);
+SAME_PROPERTY(ipc_event_supported, ipcEventSupported);
+SAME_PROPERTY(cluster_launch, clusterLaunch);
+SAME_PROPERTY(host_numa_id, hostNumaId);
+SAME_PROPERTY(host_numa_multinode_ipc_supported, hostNumaMultinodeIpcSupported);
+
+SAME_NUMBER(driver::Status::invalid_value, CUDA_ERROR_INVALID_VALUE);
+SAME_NUMBER(driver::Status::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY);
+SAME_NUMBER(driver::Status::not_initialized, CUDA_ERROR_NOT_INITIALIZED);
+SAME_NUMBER(driver::Status::invalid_device, CUDA_ERROR_INVALID_DEVICE);
+SAME_NUMBER(driver::Status::invalid_context, CUDA_ERROR_INVALID_CONTEXT);
+SAME_NUMBER(driver::Status::invalid_handle, CUDA_ERROR_INVALID_HANDLE);
+SAME_NUMBER(driver::Status::not_found, CUDA_ERROR_NOT_FOUND);
+SAME_NUMBER(driver::Status::not_ready, CUDA_ERROR_NOT_READY);
+SAME_NUMBER(driver::Status::not_supported, CUDA_ERROR_NOT_SUPPORTED);
+SAME_NUMBER(driver::PointerAttribute::memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME_NUMBER(driver::PointerAttribute::buffer_id, CU_POINTER_ATTRIBUTE_BUFFER_ID);
+SAME_NUMBER(driver::PointerAttribute::device_ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME_NUMBER(driver::PointerAttribute::is_legacy_ipc_capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE);
+SAME_NUMBER(driver::PointerAttribute::range_size, CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+SAME_NUMBER(driver::PointerAttribute::is_mapped, CU_POINTER_ATTRIBUTE_MAPPED);
+SAME_NUMBER(driver::FunctionAttribute::registers, CU_FUNC_ATTRIBUTE_NUM_REGS);
+SAME_NUMBER(driver::FunctionAttribute::max_dynamic_shared_bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME_NUMBER(driver::FunctionAttribute::non_portable_cluster_size_allowed,
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+SAME_NUMBER(driver::EntryPointQuery::version_not_sufficient, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+SAME_NUMBER(driver::entry_points_per_thread_stream, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+SAME_SIZE(driver::LaunchConfig, CUlaunchConfig);
+SAME_FIELD(driver::LaunchConfig, stream, CUlaunchConfig, hStream);
+SAME_FIELD(driver::LaunchConfig, attribute_count, CUlaunchConfig, numAttrs);
+SAME_SIZE(driver::Uuid, CUuuid);
+static_assert(sizeof(driver::TensorMap) == sizeof(CUtensorMap));
+
+// Numbers of device attributes that native/runtime/device.cpp answers by (the driver's are the same).
+SAME_NUMBER(16, cudaDevAttrMultiProcessorCount);
+SAME_NUMBER(33, cudaDevAttrPciBusId);
+SAME_NUMBER(38, cudaDevAttrL2CacheSize);
+SAME_NUMBER(39, cudaDevAttrMaxThreadsPerMultiProcessor);
+SAME_NUMBER(75, cudaDevAttrComputeCapabilityMajor);
+SAME_NUMBER(81, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+SAME_NUMBER(97, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+SAME_NUMBER(102, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+SAME_NUMBER(106, cudaDevAttrMaxBlocksPerMultiprocessor);
+SAME_NUMBER(115, cudaDevAttrMemoryPoolsSupported);
+SAME_NUMBER(120, cudaDevAttrClusterLaunch);
+SAME_NUMBER(132, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
