@@ -339,7 +339,8 @@ _COMPARISONS = (
 )
 _REDUCTIONS = """
 sum mean prod nansum amax amin aminmax max min any all norm linalg_vector_norm argmax argmin logsumexp var std
-var_mean std_mean _assert_async count_nonzero equal mode frobenius_norm sum_to_size _is_all_true _is_any_true renorm dist
+var_mean std_mean _assert_async count_nonzero equal mode frobenius_norm sum_to_size _is_all_true _is_any_true
+renorm dist
 """
 _OVERWRITES = {
     "fill": "fill zero zeros full ones arange range linspace logspace eye new_zeros new_full zeros_like ones_like "
