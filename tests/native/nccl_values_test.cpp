@@ -78,10 +78,17 @@ double reduced(RedOp op, size_t index) {
   for (int member = 1; member < members; ++member) {
     const double next = given(member, index);
     switch (op) {
-      case RedOp::product: result *= next; break;
-      case RedOp::maximum: result = std::max(result, next); break;
-      case RedOp::minimum: result = std::min(result, next); break;
-      default: result += next;
+      case RedOp::product:
+        result *= next;
+        break;
+      case RedOp::maximum:
+        result = std::max(result, next);
+        break;
+      case RedOp::minimum:
+        result = std::min(result, next);
+        break;
+      default:
+        result += next;
     }
   }
   return result;
@@ -93,7 +100,9 @@ void check_reductions(const World& world, DataType type) {
     const auto expected = [op](int, size_t i) { return reduced(op, i); };
     world.all([&](int m, Comm comm) { return ncclAllReduce(in[m], out[m], count, type, op, comm, nullptr); });
     expect_all(type, out, count, expected);
-    world.all([&](int m, Comm comm) { return ncclReduce(in[m], m == 2 ? out[m] : nullptr, count, type, op, 2, comm, nullptr); });
+    world.all([&](int m, Comm comm) {
+      return ncclReduce(in[m], m == 2 ? out[m] : nullptr, count, type, op, 2, comm, nullptr);
+    });
     expect(type, out, 2, count, expected);
     world.all([&](int m, Comm comm) { return ncclReduceScatter(in[m], out[m], count, type, op, comm, nullptr); });
     expect_all(type, out, count, [op](int m, size_t i) { return reduced(op, static_cast<size_t>(m) * count + i); });
@@ -105,7 +114,9 @@ void check_reductions(const World& world, DataType type) {
 
 void check_average(const World& world, DataType type) {
   const Buffers buffers = filled(type, count, [](int member, size_t) { return 4.0 * (member % 2); });
-  world.all([&](int m, Comm comm) { return ncclAllReduce(buffers[m], buffers[m], count, type, RedOp::average, comm, nullptr); });
+  world.all([&](int m, Comm comm) {
+    return ncclAllReduce(buffers[m], buffers[m], count, type, RedOp::average, comm, nullptr);
+  });
   expect_all(type, buffers, count, [](int, size_t) { return 2.0; });
   release(buffers);
 }
@@ -120,7 +131,8 @@ void check_scaled_sum(const World& world, DataType type, ScalarResidence residen
     void* scalar = residence == ScalarResidence::device ? scalars[m] : &immediate;
     SUCCEEDS(ncclRedOpCreatePreMulSum(&ops[m], scalar, type, residence, world.comms[m]));
   }
-  world.all([&](int m, Comm comm) { return ncclAllReduce(buffers[m], buffers[m], count, type, ops[m], comm, nullptr); });
+  world.all(
+      [&](int m, Comm comm) { return ncclAllReduce(buffers[m], buffers[m], count, type, ops[m], comm, nullptr); });
   expect_all(type, buffers, count, [](int, size_t) { return 10.0; });
   for (int m = 0; m < members; ++m) SUCCEEDS(ncclRedOpDestroy(ops[m], world.comms[m]));
   FAILS(ncclRedOpDestroy(ops[0], world.comms[0]), invalid_argument);
@@ -138,13 +150,16 @@ void check_moves(const World& world, DataType type) {
   world.all([&](int m, Comm comm) { return ncclAllGather(in[m], out[m], count, type, comm, nullptr); });
   const auto gathered = [&](int, size_t i) { return own(static_cast<int>(i / count), i % count); };
   expect_all(type, out, members * count, gathered);
-  world.all([&](int m, Comm comm) { return ncclGather(in[m], m == 3 ? out[m] : nullptr, count, type, 3, comm, nullptr); });
+  world.all(
+      [&](int m, Comm comm) { return ncclGather(in[m], m == 3 ? out[m] : nullptr, count, type, 3, comm, nullptr); });
   expect(type, out, 3, members * count, gathered);
-  world.all([&](int m, Comm comm) { return ncclScatter(m == 2 ? in[m] : nullptr, out[m], count, type, 2, comm, nullptr); });
+  world.all(
+      [&](int m, Comm comm) { return ncclScatter(m == 2 ? in[m] : nullptr, out[m], count, type, 2, comm, nullptr); });
   expect_all(type, out, count, [&](int m, size_t i) { return own(2, static_cast<size_t>(m) * count + i); });
   world.all([&](int m, Comm comm) { return ncclAlltoAll(in[m], out[m], count, type, comm, nullptr); });
-  expect_all(type, out, members * count,
-             [&](int m, size_t i) { return own(static_cast<int>(i / count), static_cast<size_t>(m) * count + i % count); });
+  expect_all(type, out, members * count, [&](int m, size_t i) {
+    return own(static_cast<int>(i / count), static_cast<size_t>(m) * count + i % count);
+  });
 
   // In place: the member's own block of the gathered buffer; then the whole buffer.
   world.all([&](int m, Comm comm) {
@@ -173,7 +188,8 @@ void check_transfers(const World& world) {
     SUCCEEDS(ncclRecv(self[m], count, type, m, comm, nullptr));
     return ncclRecv(second, count - 2, type, before, comm, nullptr);
   });
-  expect_all(type, ring, count, [](int m, size_t i) { return (m + members - 1) % members * 100.0 + static_cast<double>(i); });
+  expect_all(type, ring, count,
+             [](int m, size_t i) { return (m + members - 1) % members * 100.0 + static_cast<double>(i); });
   expect_all(type, self, count, [](int m, size_t i) { return m * 100.0 + static_cast<double>(i); });
   release(in), release(ring), release(self);
 }
@@ -231,7 +247,8 @@ void check_arguments(const World& world) {
   FAILS(ncclCommCount(nullptr, &number), invalid_argument);
   FAILS(ncclBroadcast(buffer, buffer, count, DataType::float32, members, comm, nullptr), invalid_argument);
   FAILS(ncclBroadcast(buffer, buffer, count, static_cast<DataType>(99), 0, comm, nullptr), invalid_argument);
-  FAILS(ncclAllReduce(buffer, buffer, count, DataType::float32, static_cast<RedOp>(77), comm, nullptr), invalid_argument);
+  FAILS(ncclAllReduce(buffer, buffer, count, DataType::float32, static_cast<RedOp>(77), comm, nullptr),
+        invalid_argument);
   FAILS(ncclAllReduce(on_host.data(), buffer, count, DataType::float32, RedOp::sum, comm, nullptr), invalid_argument);
   FAILS(ncclAllReduce(buffer, buffers[1], count, DataType::float32, RedOp::sum, comm, nullptr), invalid_argument);
   CHECK(std::string(ncclGetLastError(comm)).find("device 1") != std::string::npos);
@@ -261,7 +278,8 @@ void check_arguments(const World& world) {
 void check_split(const World& world) {
   std::array<Comm, members> parts{};
   SUCCEEDS(ncclGroupStart());
-  for (int m = 0; m < members; ++m) SUCCEEDS(ncclCommSplit(world.comms[m], m == 1 ? no_color : 7, -m, &parts[m], nullptr));
+  for (int m = 0; m < members; ++m)
+    SUCCEEDS(ncclCommSplit(world.comms[m], m == 1 ? no_color : 7, -m, &parts[m], nullptr));
   SUCCEEDS(ncclGroupEnd());
   CHECK(parts[1] == nullptr);
   int index = -1, size = 0;

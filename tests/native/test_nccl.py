@@ -1,14 +1,25 @@
 """The NCCL shim by itself: C++ programs, compiled here against the installed runtime."""
 
 import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_rank import FakeEngine, join_as_launcher
 from phantora_native import INCLUDE_DIR, LIBRARY_DIR
+
+from phantora_py.cluster import load_cluster
+from phantora_py.job import Job
+from phantora_py.placement import placements
+from phantora_py.server import Server
 
 HERE = Path(__file__).parent
 SHIMS = HERE.parents[1] / "native" / "shims"
 LIBRARIES = LIBRARY_DIR / "cuda13"
+RANKS = 4
 
 MACHINE = """
 device.name = NVIDIA H100 80GB HBM3
@@ -22,12 +33,27 @@ device.nvlink_count = 18
 """
 
 
-def compiled(tmp_path: Path, name: str, *options: str) -> Path:
+def environment_of(run_dir: Path, rank: int, sink: str) -> dict[str, str]:
+    return {
+        "PHANTORA_RUN_DIR": str(run_dir),
+        "PHANTORA_RANK": str(rank),
+        "PHANTORA_NODE": "0",
+        "PHANTORA_LOCAL_RANK": str(rank),
+        "PHANTORA_SINK": sink,
+    }
+
+
+def compiled(folder: Path, name: str) -> Path:
     """A test program of this folder, with the shim's arithmetic, which its library does not export."""
-    program = tmp_path / name
-    command = ["g++", "-std=c++20", "-O1", "-I", str(SHIMS), "-I", str(INCLUDE_DIR), "-I", str(HERE)]
-    command += [str(HERE / f"{name}.cpp"), str(SHIMS / "nccl" / "reduction.cpp"), "-o", str(program), *options]
-    subprocess.run(command, check=True)
+    program = folder / name
+    sources = [HERE / f"{name}.cpp", SHIMS / "nccl" / "reduction.cpp"]
+    libraries = [f"-L{LIBRARIES}", f"-L{LIBRARY_DIR}", "-l:libnccl.so.2", "-lphantora_rt"]
+    paths = [f"-Wl,-rpath,{LIBRARIES}:{LIBRARY_DIR}"]
+    includes = ["-I", SHIMS, "-I", INCLUDE_DIR, "-I", HERE]
+    subprocess.run(
+        ["g++", "-std=c++20", "-O1", *includes, *sources, "-o", program, *libraries, *paths],
+        check=True,
+    )
     return program
 
 
@@ -36,30 +62,60 @@ def test_reductions(tmp_path: Path) -> None:
 
 
 def test_values_within_one_process(tmp_path: Path) -> None:
-    paths = f"-Wl,-rpath,{LIBRARIES}:{LIBRARY_DIR}"
-    program = compiled(
-        tmp_path, "nccl_values_test", f"-L{LIBRARIES}", f"-L{LIBRARY_DIR}", "-l:libnccl.so.2", "-lphantora_rt", paths
-    )
+    program = compiled(tmp_path, "nccl_values_test")
     (tmp_path / "machine.conf").write_text(MACHINE)
-    environment = {
-        "PHANTORA_RUN_DIR": str(tmp_path),
-        "PHANTORA_RANK": "0",
-        "PHANTORA_NODE": "0",
-        "PHANTORA_LOCAL_RANK": "0",
-        "PHANTORA_SINK": "null",
-    }
-    subprocess.run([program], check=True, timeout=120, env=environment)
+    subprocess.run([program], check=True, timeout=120, env=environment_of(tmp_path, 0, "null"))
 
 
-@pytest.mark.parametrize("name", ["nccl"])
-def test_layout_is_nvidias(tmp_path: Path, name: str) -> None:
-    """Sizes, offsets and values of the interface against NVIDIA's header, where a wheel or toolkit holds one."""
-    nvidia = pytest.importorskip("nvidia")
-    roots = [Path(path) for path in nvidia.__path__]
-    includes = [root / part / "include" for root in roots for part in ("nccl", "cu13", "cuda_runtime")]
-    headers = [path for path in includes if path.is_dir()]
-    if not any((path / f"{name}.h").is_file() for path in headers):
-        pytest.skip(f"no {name}.h on this machine")
-    options = [argument for path in headers for argument in ("-isystem", str(path))]
-    source = HERE / f"{name}_layout.cpp"
-    subprocess.run(["g++", "-std=c++20", "-fsyntax-only", "-I", str(SHIMS), *options, str(source)], check=True)
+@pytest.fixture(scope="module")
+def ranks_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("nccl"), "nccl_ranks_test")
+
+
+@pytest.fixture
+def simulator(tmp_path: Path) -> Iterator[Path]:
+    """The run folder of a simulator that serves one job of four ranks."""
+    (tmp_path / "machine.conf").write_text(MACHINE)
+    cluster = load_cluster("dgx-h100")
+    server = Server(
+        tmp_path,
+        lambda where, outbox: Job(cluster, where, FakeEngine(), outbox),
+        lambda fields: placements(fields, cluster),
+    )
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    while not (tmp_path / "sim.sock").exists():
+        time.sleep(0.002)
+    launcher = join_as_launcher(tmp_path, RANKS)
+    yield tmp_path
+    launcher.close()
+    server.stop()
+    thread.join(20)
+    assert server.failure is None
+
+
+@pytest.mark.parametrize("case", ["collectives", "ring", "order", "split", "non_blocking", "large", "abort"])
+def test_values_between_processes(ranks_program: Path, simulator: Path, case: str) -> None:
+    processes = [
+        subprocess.Popen([ranks_program, case], env=environment_of(simulator, rank, "socket")) for rank in range(RANKS)
+    ]
+    try:
+        codes = [process.wait(timeout=40) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert codes == [0] * RANKS
+
+
+def test_layout_is_nvidias(tmp_path: Path) -> None:
+    """Sizes, offsets and values of the interface against NVIDIA's nccl.h, where its wheel lies on this machine."""
+    headers = [Path(path, "nvidia", "nccl", "include") for path in sys.path]
+    found = next((path for path in headers if (path / "nccl.h").is_file()), None)
+    if found is None:
+        pytest.skip("NVIDIA's nccl.h is not installed")
+    # All that nccl.h needs of CUDA's own headers, which need a whole toolkit.
+    (tmp_path / "cuda_runtime.h").write_text("#include <cstddef>\ntypedef struct CUstream_st* cudaStream_t;\n")
+    (tmp_path / "cuda_fp16.h").write_text("")
+    source = HERE / "nccl_layout.cpp"
+    includes = ["-I", str(SHIMS), "-I", str(tmp_path), "-isystem", str(found)]
+    subprocess.run(["g++", "-std=c++20", "-fsyntax-only", *includes, str(source)], check=True)

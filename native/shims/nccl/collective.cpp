@@ -274,6 +274,11 @@ void check(const Communicator& communicator, const Collective& collective) {
   if (role.receives) check_buffer(communicator, collective.receive, sizes.receive, "recvbuff");
 }
 
+void issue_barrier(Communicator& communicator, StreamId stream) {
+  const Collective barrier{.kind = CollectiveKind::all_reduce, .count = 1, .type = DataType::uint8};
+  recorder::record(wire::RecordKind::collective, stream, definition_of(communicator, barrier));
+}
+
 void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
   if (collective.count == 0) return;  // as NCCL does
   recorder::advance(config().launch_ns);

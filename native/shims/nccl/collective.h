@@ -29,4 +29,7 @@ void check(const Communicator& communicator, const Collective& collective);
 // Tells the simulator, and hands the values to the stream. The caller holds the communicator's mutex.
 void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream);
 
+// The smallest operation, without values: members of a communicator meet.
+void issue_barrier(Communicator& communicator, StreamId stream);
+
 }  // namespace phantora::nccl

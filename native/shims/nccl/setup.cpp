@@ -4,15 +4,16 @@
 #include <atomic>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "nccl/collective.h"
 #include "nccl/error.h"
-#include "phantora/device.h"
 #include "phantora/config.h"
+#include "phantora/device.h"
 #include "phantora/exchange.h"
 #include "phantora/memory.h"
 #include "phantora/recorder.h"
+#include "phantora/streams.h"
 
 namespace phantora::nccl {
 namespace {
@@ -69,14 +70,33 @@ void define(Communicator& communicator) {
   recorder::define(pack.str());
 }
 
-uint32_t define_host_group(const Meeting& meeting, std::string_view what) {
+uint32_t define_host_group(const Meeting& meeting) {
   const uint32_t id = recorder::next_definition_id("host_group");
   wire::Pack pack;
   pack.map(6).text("t").text("host_group").text("id").integer(id).text("uid").bytes(meeting.uid);
-  pack.text("size").integer(meeting.size).text("index").integer(meeting.index).text("what").text(what);
+  pack.text("size").integer(meeting.size).text("index").integer(meeting.index).text("what").text("comm_init");
   recorder::define(pack.str());
   return id;
 }
+
+// An operation by which all members of a communicator meet, on a stream of its own.
+class Barrier {
+ public:
+  explicit Barrier(const CommunicatorPtr& communicator) : stream_(streams::create(communicator->device, true, 0)) {
+    const std::lock_guard lock(communicator->mutex);
+    issue_barrier(*communicator, id());
+  }
+  ~Barrier() { streams::destroy(stream_); }
+  Barrier(const Barrier&) = delete;
+  Barrier& operator=(const Barrier&) = delete;
+
+  void wait() const { recorder::sync_stream(id()); }
+
+ private:
+  StreamId id() const { return streams::find(stream_)->id; }
+
+  streams::Handle stream_;
+};
 
 class InitRank : public Setup {
  public:
@@ -87,12 +107,13 @@ class InitRank : public Setup {
   }
 
   const Meeting& meeting() const override { return meeting_; }
+  const CommunicatorPtr& place() const override { return communicator_; }
   bool blocking() const override { return communicator_->blocking; }
-  void agree() override { join(*communicator_); }
-
+  void join() override { nccl::join(*communicator_); }
+  void announce() override { define(*communicator_); }
+  void agree() override {}
   void publish() override {
     if (communicator_->size > 1) take_buffers(*communicator_);
-    define(*communicator_);
   }
 
  private:
@@ -116,7 +137,9 @@ class Split : public Setup {
   }
 
   const Meeting& meeting() const override { return meeting_; }
+  const CommunicatorPtr& place() const override { return parent_; }
   bool blocking() const override { return child_ == nullptr ? parent_->blocking : child_->blocking; }
+  void join() override {}
 
   void announce() override {
     if (!parent_->within_process && config().null_sink) {
@@ -147,7 +170,7 @@ class Split : public Setup {
                                  [this](const Member& member) { return member.index == parent_->index; });
     identify(*child_, meeting_.uid + "." + std::to_string(choice_.color), static_cast<int>(members.size()),
              static_cast<int>(me - members.begin()));
-    join(*child_);
+    nccl::join(*child_);
   }
 
   void publish() override {
@@ -191,13 +214,11 @@ class Batch {
   }
 
   void start() {
-    for (const auto& setup : setups_) {
-      require_simulator(*setup);
-      setup->announce();
-    }
-    if (blocking() && (setups_.size() == 1 || all_here(*setups_[0]) == setups_.size())) return;
-    for (const auto& setup : setups_) {
-      if (!all_here(*setup)) meet_on_thread(setup->meeting());
+    for (const auto& setup : setups_) require_rank(*setup);
+    for (const auto& setup : setups_) setup->join();
+    for (const auto& setup : setups_) setup->announce();
+    if (!within_process() && !(blocking() && setups_.size() == 1)) {
+      for (const auto& setup : setups_) barriers_.push_back(std::make_unique<Barrier>(setup->place()));
     }
   }
 
@@ -207,13 +228,7 @@ class Batch {
     if (failure_) throw *failure_;
     if (finished_) return;
     finished_ = true;
-    if (!threads_.empty()) {
-      for (const uint32_t thread : threads_) recorder::host_sync(thread);
-    } else if (all_here(*setups_[0])) {
-      recorder::host_sync(define_host_group({setups_[0]->meeting().uid, 1, 0}, "comm_init"));
-    } else {
-      recorder::host_sync(define_host_group(setups_[0]->meeting(), "comm_init"));
-    }
+    meet();
     try {
       for (const auto& setup : setups_) setup->agree();
       for (const auto& setup : setups_) setup->publish();
@@ -224,6 +239,17 @@ class Batch {
   }
 
  private:
+  void meet() {
+    if (within_process()) {
+      recorder::host_sync(define_host_group({setups_[0]->meeting().uid, 1, 0}));
+    } else if (barriers_.empty()) {
+      recorder::host_sync(define_host_group(setups_[0]->meeting()));
+    }
+    for (const auto& barrier : barriers_) barrier->wait();
+  }
+
+  bool within_process() const { return all_here(*setups_[0]) && all_here(*setups_[0]) == setups_.size(); }
+
   // How many set-ups of this batch meet with this one, if that is everybody; else 0.
   size_t all_here(const Setup& setup) const {
     const Meeting& meeting = setup.meeting();
@@ -232,26 +258,14 @@ class Batch {
     return here == meeting.size ? static_cast<size_t>(here) : 0;
   }
 
-  void require_simulator(const Setup& setup) const {
+  void require_rank(const Setup& setup) const {
     if (all_here(setup) || recorder::active()) return;
     fail("NCCL: a communicator of " + std::to_string(setup.meeting().size) + " ranks in a process that is no rank",
          "start the program with `phantora run`, one process a rank");
   }
 
-  // The lane of a new thread waits for the other members; `threads_` names where the caller's lane then meets it.
-  void meet_on_thread(const Meeting& meeting) {
-    const Meeting back{meeting.uid + "/thread/" + std::to_string(meeting.index), 2, 0};
-    const uint32_t members = define_host_group(meeting, "comm_init");
-    const uint32_t end = define_host_group(back, "thread");
-    threads_.push_back(define_host_group({back.uid, 2, 1}, "thread"));
-    std::thread([members, end] {
-      recorder::host_sync(members);
-      recorder::host_sync(end);
-    }).detach();
-  }
-
   std::vector<std::shared_ptr<Setup>> setups_;
-  std::vector<uint32_t> threads_;
+  std::vector<std::unique_ptr<Barrier>> barriers_;
   std::mutex mutex_;
   bool finished_ = false;
   std::optional<Error> failure_;

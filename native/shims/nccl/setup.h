@@ -1,10 +1,11 @@
-// How communicators come to be. All members meet (a HOST_SYNC, so that their clocks agree), then each joins the
-// exchange of messages and defines its communicator to the simulator.
+// How communicators come to be: their members in this process join the exchange of messages, all members meet (so that
+// their clocks agree), and the simulator gets the communicator's definition.
 //
-// Set-ups that belong together (one call, or a group of calls) form a batch. A lone blocking one waits on the caller's
-// own lane. Otherwise every set-up of the batch waits on a thread of its own, as in NCCL, and the caller's lane meets
-// those threads when the batch is settled: at the end of a blocking group, or when a non-blocking communicator is asked
-// for its state or first used.
+// Set-ups that belong together (one call, or a group of calls) form a batch. A lone blocking one meets the other
+// members by a HOST_SYNC of the caller's lane. Otherwise nothing may block between the members' calls: every set-up
+// issues a barrier on a stream of its own, and the caller's lane waits for these streams when the batch is settled: at
+// the end of a blocking group, or when a non-blocking communicator is asked for its state or first used. All members of
+// a communicator must come in the same of these two ways.
 #pragma once
 #include <memory>
 #include <string>
@@ -26,10 +27,14 @@ class Setup {
  public:
   virtual ~Setup() = default;
   virtual const Meeting& meeting() const = 0;
+  virtual const CommunicatorPtr& place() const = 0;  // on which a barrier is issued, defined after announce()
   virtual bool blocking() const = 0;
-  virtual void announce() {}   // sends what the others need to know; waits for nothing
-  virtual void agree() = 0;    // all have come: joins the exchange
-  virtual void publish() = 0;  // every member of this process has joined: takes memory, tells the simulator
+
+  // In this order, each for all set-ups of a batch before the next one:
+  virtual void join() = 0;      // the exchange, if it is known by now as which member
+  virtual void announce() = 0;  // tells others what they need to know; waits for nothing
+  virtual void agree() = 0;     // all members have come
+  virtual void publish() = 0;   // all members in this process have joined
 };
 
 // This process's member `index` of the communicator named by `uid`.
