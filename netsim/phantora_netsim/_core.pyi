@@ -2,7 +2,8 @@
 
 It knows ranks, lanes, streams, recordings, activities on links; nothing of CUDA, NCCL or sockets. All times are integer
 nanoseconds. The result is a pure function of the ranks' record streams and the definitions, whatever the order in which
-`feed` was called for different ranks (docs/exactness.md). Safe to call from several threads; the GIL is released meanwhile.
+`feed` was called for different ranks (docs/exactness.md). Safe to call from several threads; the GIL is released
+meanwhile.
 """
 
 from typing import Final
