@@ -29,8 +29,8 @@ LATENCIES = (0, 0, 1, 5, 100, 1000)
 WEIGHTS = (1.0, 1.0, 0.5, 1.75, 2.0, 3.0)
 CAPS = (float("inf"), float("inf"), 1e9, 4e8)
 
-# Sums of these weights depend on their order, and flows of this size last so long that the last bit of a rate shows. Only
-# for comparing the core with itself.
+# Sums of these weights depend on their order, and flows of this size last so long that the last bit of a rate shows.
+# Only for comparing the core with itself.
 ROUGH_VOLUMES = (*VOLUMES[:-2], 10**17, 10**17 + 12345)
 ROUGH_WEIGHTS = (0.1, 0.7, 1.1, 0.3, 1 / 3, 1.9)
 

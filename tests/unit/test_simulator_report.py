@@ -146,6 +146,7 @@ def test_tokens_are_the_lookups_in_the_largest_table() -> None:
 
 def test_memory_comes_from_the_farewell_or_else_from_the_records() -> None:
     def remember(rank: FakeRank) -> None:
+        rank.stream()
         for allocated in (5, 30, 20):
             rank.batch(record(MEMORY, allocated, allocated + 1, at=1))
         if rank.rank == 1:
