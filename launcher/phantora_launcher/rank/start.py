@@ -33,6 +33,5 @@ def _become_front(launcher: str, arguments: list[str]) -> None:
     """Executes our torchrun in the place of this process, in phantora's own Python."""
     python = os.environ[environment.PYTHON]
     command = [python, "-I", "-m", "phantora_launcher.torchrun", sys.executable, launcher, *arguments]
-    variables = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     sys.stdout.flush()
-    os.execve(python, command, variables)
+    os.execve(python, command, os.environ)
