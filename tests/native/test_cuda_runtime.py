@@ -1,4 +1,4 @@
-"""The CUDA runtime and driver shims by themselves: semantics without a simulator, records and replies with a played one."""
+"""The CUDA runtime and driver shims by themselves: semantics without a simulator, records with a played one."""
 
 import subprocess
 import sys
@@ -27,6 +27,10 @@ Answer = Callable[[Record], bytes | None]
 Case = Callable[..., tuple[RankPeer, str]]
 
 
+def done_at_once(record: Record) -> bytes:
+    return reply(record.b, int(record.kind == QUERY))
+
+
 @pytest.fixture(scope="module")
 def semantics_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("cuda"), "cuda_semantics_test")
@@ -39,7 +43,7 @@ def records_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def played(records_program: Path, tmp_path: Path) -> Case:
-    """Runs a case of cuda_records_test to its end; the answers default to "all is done, and took no time"."""
+    """Runs a case of cuda_records_test to its end; `answer` plays the simulator."""
 
     def run(
         case: str, answer: Answer = lambda record: reply(record.b, int(record.kind == QUERY))
@@ -196,13 +200,11 @@ def test_visible_devices(semantics_program: Path, tmp_path: Path) -> None:
 
 
 def test_layouts_are_nvidias(tmp_path: Path) -> None:
-    """Sizes, offsets and numbers of our declarations against NVIDIA's headers, where their wheels lie on this machine."""
-    roots = [Path(path) for path in sys.path]
-    cuda = next(
-        (root / "nvidia/cu13/include" for root in roots if (root / "nvidia/cu13/include/cuda.h").is_file()), None
-    )
-    crt_of = ("nvidia/cu13/include", "triton/backends/nvidia/include")
-    crt = next((root / at for root in roots for at in crt_of if (root / at / "crt/host_defines.h").is_file()), None)
+    """Sizes, offsets and numbers of our declarations against NVIDIA's headers, where their wheels lie."""
+    folders = ("nvidia/cu13/include", "triton/backends/nvidia/include")
+    present = [Path(root, folder) for root in sys.path for folder in folders]
+    cuda = next((folder for folder in present if (folder / "cuda.h").is_file()), None)
+    crt = next((folder for folder in present if (folder / "crt/host_defines.h").is_file()), None)
     if cuda is None or crt is None:
         pytest.skip("NVIDIA's CUDA headers are not installed")
     includes = ["-isystem", cuda, "-isystem", crt, "-I", SHIMS]
