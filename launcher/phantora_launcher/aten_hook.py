@@ -26,7 +26,7 @@ from phantora_launcher.rank import memory_peaks
 LIBRARY = "libphantora_aten.so"
 INSTALL_FUNCTION = "phantora_aten_install"
 
-_FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1", "-w")
+_FLAGS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1", "-w")
 _TORCH_LIBRARIES = ("torch_cuda", "torch_cpu", "c10_cuda", "c10")
 _TYPICAL_S = 25
 _PROBE_LIMIT_S = 60.0
@@ -107,7 +107,7 @@ def ensure_built(torch: Torch) -> Path:
     library = library_path(torch)
     if library.exists():
         return library
-    with _lock(library.parent.with_suffix(".lock")):
+    with _lock(library.parent.with_name(f"{library.parent.name}.lock")):
         if not library.exists():
             _build(torch, library)
     return library
@@ -141,10 +141,6 @@ def compiler() -> str:
 
 def _native_dir() -> Path:
     return Path(os.environ[environment.NATIVE_DIR])
-
-
-def _sources() -> list[Path]:
-    return sorted((_native_dir() / "aten").rglob("*.cpp"))
 
 
 def _fingerprint(torch: Torch) -> str:
@@ -185,25 +181,26 @@ def _build(torch: Torch, library: Path) -> None:
     _say(f"compiling the ATen hook for torch {torch.version} (once, about {_TYPICAL_S} s) ...")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent.parent) as folder:
-        unit = _compile(cxx, torch, Path(folder))
         fresh = Path(folder) / LIBRARY
-        _run([cxx, "-shared", "-o", str(fresh), unit, *_link_flags(torch)])
+        _run([cxx, *_FLAGS, *_include_flags(torch), str(_write_unit(Path(folder))), "-o", str(fresh), *_link_flags(torch)])
         library.parent.mkdir(exist_ok=True)
         os.replace(fresh, library)
-    _say(f"the ATen hook is ready after {time.monotonic() - started:.0f} s: {library}")
+    _say(f"the ATen hook is ready after {time.monotonic() - started:.0f} s")
 
 
-def _compile(cxx: str, torch: Torch, folder: Path) -> str:
-    """One translation unit of all sources: torch's headers, most of the work, are read once."""
-    native = _native_dir()
-    sources = _sources()
+def _write_unit(folder: Path) -> Path:
+    """One source that includes all: nearly all of the time goes into torch's headers, which are so read once."""
+    sources = sorted((_native_dir() / "aten").rglob("*.cpp"))
     if not sources:
-        raise LaunchError(f"no sources in {native / 'aten'}", "install phantora_py again: pip install --force-reinstall .")
-    unit = folder / "hook.cpp"
+        raise LaunchError(f"no sources in {_native_dir() / 'aten'}", "pip install --force-reinstall . installs them")
+    unit = folder / "aten.cpp"
     unit.write_text("".join(f'#include "{source}"\n' for source in sources))
-    includes = [f"-isystem{path}" for path in torch.include_dirs] + [f"-I{native / 'include'}", f"-I{native / 'aten'}"]
-    _run([cxx, *_FLAGS, *includes, "-c", str(unit), "-o", str(folder / "hook.o")])
-    return str(folder / "hook.o")
+    return unit
+
+
+def _include_flags(torch: Torch) -> list[str]:
+    native = _native_dir()
+    return [*(f"-isystem{path}" for path in torch.include_dirs), f"-I{native / 'include'}", f"-I{native / 'aten'}"]
 
 
 def _link_flags(torch: Torch) -> list[str]:

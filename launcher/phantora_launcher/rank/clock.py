@@ -19,6 +19,7 @@ WAITING_PACKAGES = frozenset(
         "concurrent",
         "filelock",
         "multiprocessing",
+        "phantora_launcher",
         "queue",
         "selectors",
         "socketserver",
