@@ -1,7 +1,7 @@
 """Every emulated function takes and gives what NVIDIA's header declares: number, kind and size of its parameters.
 
-Both sides are compiled only, never linked or run: a constant beside each function spells its signature, and is read from
-the object file. Headers are used where a wheel or toolkit holds them.
+Both sides are compiled only, never linked or run: a constant beside each function spells its signature, and is read
+from the object file. Headers are used where a wheel or toolkit holds them.
 """
 
 import subprocess
