@@ -413,9 +413,9 @@ int64_t Recorder::ask(Lock& lock, ThreadState& thread, RecordKind kind, Target t
   Lane& lane = open_lane(lock, thread);
   uint64_t request = ++last_request_;
   counters::requests.add();
-  append(lane, kind, stream, a, request, static_cast<uint8_t>(target));
-  RecordingId recording = target == Target::recording ? a : 0;
   bool covers_work = kind == RecordKind::sync || kind == RecordKind::query;
+  append(lane, kind, stream, a, request, covers_work ? static_cast<uint8_t>(target) : uint8_t{0});
+  RecordingId recording = target == Target::recording ? a : 0;
   pending_[request] = {&lane, kind, covers_work ? points(target, stream, recording) : std::vector<Progress::Point>{},
                        recording};
   bool blocking = kind == RecordKind::sync || kind == RecordKind::host_sync;
