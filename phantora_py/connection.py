@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 from collections import deque
@@ -62,6 +63,13 @@ class Connection:
             self.flush()
         if self._unsent_bytes > MAX_UNSENT_BYTES:
             raise ProtocolError(f"does not read what it is sent: {self._unsent_bytes} bytes wait")
+
+    def send_last(self, frame: bytes) -> None:
+        """As much of a last word as the peer takes at once; never raises."""
+        with contextlib.suppress(OSError):
+            self.flush()
+            if not self._unsent:
+                self.socket.send(frame, socket.MSG_NOSIGNAL)
 
     def flush(self) -> None:
         """Sends as much as the socket takes. Raises OSError."""

@@ -145,15 +145,15 @@ class Report:
         }
 
     def _rank(self, job: Job, rank: int, exit_codes: Mapping[int, int]) -> dict[str, Any]:
-        allocated, reserved = (int(peak) or None for peak in self._peaks[rank])
+        allocated, reserved = map(int, self._peaks[rank])
         farewell = job.farewells.get(rank, Farewell())
         place = job.placements[rank]
         return {
             "rank": rank,
             "node": place.node,
             "local_rank": place.local_rank,
-            "peak_allocated_bytes": farewell.peak_allocated_bytes or allocated,
-            "peak_reserved_bytes": farewell.peak_reserved_bytes or reserved,
+            "peak_allocated_bytes": max(farewell.peak_allocated_bytes or 0, allocated) or None,
+            "peak_reserved_bytes": max(farewell.peak_reserved_bytes or 0, reserved) or None,
             "clock_ns": job.clock_ns(rank),
             "exit_code": exit_codes.get(rank),
         }

@@ -66,7 +66,7 @@ def _summary_rows(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows += [
         ("peak memory allocated", _worst(result["ranks"], "peak_allocated_bytes")),
         ("peak memory reserved", _worst(result["ranks"], "peak_reserved_bytes")),
-        ("device time by engine", ", ".join(f"{name} {_percent(share)}" for name, share in _largest(result))),
+        ("device time by engine", _engines(result["cost_engines"])),
         ("unknown reads", f"{result['unknown_reads']:,}"),
         ("speculated answers", f"{result['speculated_answers']} ({result['corrected_answers']} corrected)"),
         ("wall time", f"{result['wall_s']:.1f} s"),
@@ -74,8 +74,9 @@ def _summary_rows(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def _largest(result: Mapping[str, Any]) -> list[tuple[str, float]]:
-    return sorted(result["cost_engines"].items(), key=lambda item: (-item[1], item[0]))
+def _engines(shares: Mapping[str, float]) -> str:
+    largest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {_percent(share)}" for name, share in largest) or "nothing ran on a device"
 
 
 def _ranks(ranks: Sequence[Mapping[str, Any]]) -> Table:

@@ -310,6 +310,8 @@ class Server:
             return
         if reason is not None:
             _log(f"closing the connection of {connection}: {reason}")
+            if connection.rank is not None:
+                connection.send_last(abort(f"the simulator cannot understand this rank: {reason}"))
         self._forget(connection)
         rank = connection.rank
         if rank is None or self.job is None:

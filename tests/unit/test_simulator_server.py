@@ -215,6 +215,9 @@ def test_a_rank_that_breaks_a_rule_is_closed_and_no_other(running: Running, bad:
     join_as_launcher(running.run_dir, 2)
     (first, zero), (second, _one) = running.rank(0), running.rank(1)
     second.send_frames([bad])
+    kind, text = second.receive()
+    assert kind == FrameType.ABORT
+    assert b"cannot understand this rank" in text
     assert second.is_closed()
     zero.kernel("gemm:1000", at=0)
     zero.sync(at=10)
