@@ -30,7 +30,8 @@ def main() -> None:
     dist.init_process_group("nccl", device_id=device)
     torch.manual_seed(dist.get_rank())
 
-    model = DistributedDataParallel(mlp(args.width, args.layers).to(device, torch.bfloat16))
+    with device:
+        model = DistributedDataParallel(mlp(args.width, args.layers).to(torch.bfloat16))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
 
     for step in range(args.steps):
