@@ -51,14 +51,17 @@ class Torch:
 
 def find_torch() -> Torch | None:
     """The torch that this Python would import."""
-    import importlib.machinery
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec("torch")
+    return None if spec is None or spec.origin is None else torch_in(os.path.dirname(spec.origin))
+
+
+def torch_in(root: str) -> Torch:
+    """What the torch in this folder is, for this Python. Imports nothing of it."""
     import runpy
     import sysconfig
 
-    spec = importlib.machinery.PathFinder.find_spec("torch")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    root = next(iter(spec.submodule_search_locations))
     facts = runpy.run_path(f"{root}/version.py")
     return Torch(
         version=str(facts["__version__"]),

@@ -127,6 +127,7 @@ class _Supervisor:
         if self._stopped_by is not None:
             self._stop_deadline = 0.0
             return
+        _say(f"stopped by {signal.Signals(sign).name}")
         self._stopped_by = sign
         self._stop_deadline = time.monotonic() + _STOP_GRACE_S
         if self._command_pid and self._command_code is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
-from importlib.util import module_from_spec
 
 from phantora_launcher import environment
 
@@ -43,7 +42,7 @@ def start() -> None:
     """From now on this process shows virtual time."""
     library = os.path.join(os.environ[environment.NATIVE_DIR], "lib", _LIBRARY)
     loader = ExtensionFileLoader(_MODULE, library)
-    module = module_from_spec(ModuleSpec(_MODULE, loader, origin=library))
+    module = loader.create_module(ModuleSpec(_MODULE, loader, origin=library))
     loader.exec_module(module)
     module.start(_epoch_ns(), WAITING_PACKAGES)
 

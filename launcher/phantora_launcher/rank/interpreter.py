@@ -1,9 +1,11 @@
-"""What a Python was started to run, read from its command line before it runs it."""
+"""What a Python was started to run, read from its command line before it runs it.
+
+Every Python of the job imports this at its start: nothing here imports typing, dataclasses or collections.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 _OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
@@ -16,12 +18,13 @@ _CHILD_MARKS = ("--multiprocessing-fork",)
 _CHILD_CODE = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "multiprocessing.spawn")
 
 
-class Program(NamedTuple):
+class Program:
     """`kind` is "module", "script", "code" or "interactive"."""
 
-    kind: str
-    name: str
-    arguments: list[str]
+    def __init__(self, kind: str, name: str, arguments: list[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.arguments = arguments
 
     @property
     def torchrun(self) -> str | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
 
 from phantora_launcher import environment
+
+TYPE_CHECKING = False  # typing's own would import typing, at the start of every Python of the job
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
 
 
 def watch() -> None:
@@ -55,15 +58,15 @@ class _Loader:
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
         self._real.exec_module(module)
-        _load_hook()
+        _load_hook(module)
 
 
-def _load_hook() -> None:
+def _load_hook(module: ModuleType) -> None:
     from phantora_launcher import aten_hook
     from phantora_launcher.errors import LaunchError
 
-    torch = aten_hook.find_torch()
-    if torch is None or torch.cuda is None:
+    torch = aten_hook.torch_in(os.path.dirname(str(module.__file__)))
+    if torch.cuda is None:
         return
     try:
         aten_hook.load(torch)

@@ -35,6 +35,7 @@ class Agent:
         self._link = link
         self._running: dict[int, RankPlan] = {}
         self._failures: list[Failure] = []
+        self._is_ending = False
         self._signals = _signals(options.signals_to_handle)
         self._grace_s = _shutdown_grace_s(options.shutdown_timeout)
 
@@ -87,12 +88,13 @@ class Agent:
     def _failed(self, rank: RankPlan, pid: int, code: int) -> None:
         error_file = self._output.destinations[rank.rank].error_file
         failure = Failure(rank, pid, code, error_file, datetime.now())
-        if not self._failures:
+        if not self._failures and not self._is_ending:
             _say(f"{failure.sentence}; ending the job")
         self._failures.append(failure)
 
     def _end_all(self, sign: int = signal.SIGTERM) -> None:
         """Ends the remaining ranks and whatever they started, gently at first."""
+        self._is_ending = True
         seen = len(self._failures)
         deadline = time.monotonic() + self._grace_s
         for pid in self._running:

@@ -11,32 +11,32 @@ import sys
 def _start() -> None:
     if "PHANTORA_RUN_DIR" not in os.environ:
         return
-    from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-    from importlib.util import module_from_spec
-
     here = os.path.dirname(os.path.abspath(__file__))
-    launcher = os.path.dirname(os.path.dirname(here))
-    name = "phantora_launcher"
-    # The job's Python need not have phantora_py installed: the package is taken from where this file lies.
-    if name not in sys.modules:
-        spec = ModuleSpec(name, SourceFileLoader(name, os.path.join(launcher, "__init__.py")), is_package=True)
-        spec.submodule_search_locations = [launcher]
-        sys.modules[name] = module_from_spec(spec)
+    _make_package_importable(os.path.dirname(os.path.dirname(here)))
     from phantora_launcher.rank import start
 
     start.begin()
-    _run_hidden(PathFinder, here)
+    _run_hidden(here)
 
 
-def _run_hidden(finder: type, here: str) -> None:
+def _make_package_importable(folder: str) -> None:
+    """The job's Python need not have phantora_py installed: the package is taken from where this file lies."""
+    name = "phantora_launcher"
+    package = type(sys)(name)
+    package.__path__ = [folder]
+    package.__file__ = os.path.join(folder, "__init__.py")
+    sys.modules.setdefault(name, package)
+
+
+def _run_hidden(here: str) -> None:
     """Runs the user's or the distribution's sitecustomize, as if ours were not there."""
-    from importlib.util import module_from_spec
+    from importlib.machinery import PathFinder
 
-    path = [entry for entry in sys.path if os.path.abspath(entry) != here]
-    spec = finder.find_spec("sitecustomize", path)  # type: ignore[attr-defined]
+    spec = PathFinder.find_spec("sitecustomize", [entry for entry in sys.path if os.path.abspath(entry) != here])
     if spec is None or spec.loader is None:
         return
-    module = module_from_spec(spec)
+    module = type(sys)("sitecustomize")
+    module.__spec__, module.__file__, module.__loader__ = spec, spec.origin, spec.loader
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
 
