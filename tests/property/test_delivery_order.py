@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from fake_rank import FakeEngine, write_recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_job import SyntheticJob
 
 from phantora_py.cluster import load_cluster
+from phantora_py.engines import FusedEngine
 from phantora_py.frames import FrameType
 from phantora_py.job import Job
 from phantora_py.outbox import NullOutbox
@@ -21,6 +23,7 @@ from phantora_py.recording import Recorder, Recording, in_turn, interleave
 from phantora_py.replay import replay
 from phantora_py.report import Report
 
+RECORDINGS = Path(__file__).parent / "recordings"
 CLUSTER = load_cluster("dgx-h100:2")
 COLUMNS = ("rank", "device", "stream", "kind", "definition", "later", "issue_ns", "start_ns", "end_ns")
 SIZES = st.sampled_from([0, 1, 4096, 1 << 20, 100_000_007])
@@ -143,6 +146,17 @@ def test_reports_are_equal_for_every_order() -> None:
         return report.result(job, "dgx-h100:2", [], {}, 0.0)
 
     assert result(1) == result(2) == result(3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_recorded_job_of_pytorch_gives_the_same_times_in_every_order(seed: int) -> None:
+    recording = Recording.read(RECORDINGS / "ddp-4-ranks")
+    engine = FusedEngine(recording.cluster.gpu)
+    in_order, other = Times(), Times()
+    first = outcome(replay(recording, engine, [in_order]), in_order)
+    assert outcome(replay(recording, engine, [other], shuffled(recording, seed)), other) == first
+    assert len(in_order.nodes) > 500
+    assert {node[3] for node in in_order.nodes} == {1, 4}  # kernels and collectives
 
 
 def training(world_size: int, iterations: int) -> SyntheticJob:
