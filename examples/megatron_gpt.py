@@ -44,7 +44,6 @@ def build_model(args: argparse.Namespace) -> DistributedDataParallel:
         num_attention_heads=args.heads,
         tensor_model_parallel_size=args.tensor,
         pipeline_model_parallel_size=args.pipeline,
-        sequence_parallel=args.tensor > 1,
         pipeline_dtype=torch.bfloat16,
         params_dtype=torch.bfloat16,
         bf16=True,
