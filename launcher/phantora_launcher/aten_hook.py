@@ -26,7 +26,16 @@ from phantora_launcher.rank import memory_peaks
 LIBRARY = "libphantora_aten.so"
 INSTALL_FUNCTION = "phantora_aten_install"
 
-_FLAGS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1", "-w")
+_FLAGS = (
+    "-std=c++20",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-DNDEBUG",
+    "-D_GLIBCXX_USE_CXX11_ABI=1",
+    "-w",
+)
 _TORCH_LIBRARIES = ("torch_cuda", "torch_cpu", "c10_cuda", "c10")
 _TYPICAL_S = 25
 _PROBE_LIMIT_S = 60.0
@@ -75,7 +84,8 @@ def torch_in(root: str) -> Torch:
 
 def find_torch_of(python: str, variables: Mapping[str, str]) -> Torch | None:
     """The torch that another Python would import; None if it has none or cannot be asked."""
-    code = f"import sys; sys.path.append({str(Path(__file__).parent.parent)!r}); import phantora_launcher.aten_hook as hook; hook.tell()"
+    here = str(Path(__file__).parent.parent)
+    code = f"import sys; sys.path.append({here!r}); from phantora_launcher import aten_hook; aten_hook.tell()"
     asked = {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
     try:
         answer = subprocess.run(
@@ -125,7 +135,9 @@ def load(torch: Torch) -> None:
         hook = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         install = getattr(hook, INSTALL_FUNCTION)
     except (OSError, AttributeError) as error:
-        raise LaunchError(f"cannot load the ATen hook: {error}", f"remove {library.parent}; it is built again") from error
+        raise LaunchError(
+            f"cannot load the ATen hook: {error}", f"remove {library.parent}; it is built again"
+        ) from error
     install()
     memory_peaks.keep_before_resets(hook)
 
@@ -138,7 +150,8 @@ def compiler() -> str:
         if found:
             return found
     raise LaunchError(
-        f"no C++ compiler ({wanted or 'g++, c++ or clang++'}) is on PATH", "install one (apt install g++), or set CXX to it"
+        f"no C++ compiler ({wanted or 'g++, c++ or clang++'}) is on PATH",
+        "install one (apt install g++), or set CXX to it",
     )
 
 
@@ -172,7 +185,8 @@ def _lock(file: Path) -> Iterator[None]:
         handle = open(file, "w")  # noqa: SIM115  closed below
     except OSError as error:
         raise LaunchError(
-            f"cannot write to the cache folder {file.parent}: {error.strerror}", f"set {environment.CACHE_DIR} to a folder"
+            f"cannot write to the cache folder {file.parent}: {error.strerror}",
+            f"set {environment.CACHE_DIR} to a folder",
         ) from error
     with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -185,7 +199,17 @@ def _build(torch: Torch, library: Path) -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent.parent) as folder:
         fresh = Path(folder) / LIBRARY
-        _run([cxx, *_FLAGS, *_include_flags(torch), str(_write_unit(Path(folder))), "-o", str(fresh), *_link_flags(torch)])
+        _run(
+            [
+                cxx,
+                *_FLAGS,
+                *_include_flags(torch),
+                str(_write_unit(Path(folder))),
+                "-o",
+                str(fresh),
+                *_link_flags(torch),
+            ]
+        )
         library.parent.mkdir(exist_ok=True)
         os.replace(fresh, library)
     _say(f"the ATen hook is ready after {time.monotonic() - started:.0f} s")
@@ -208,13 +232,21 @@ def _include_flags(torch: Torch) -> list[str]:
 
 def _link_flags(torch: Torch) -> list[str]:
     libraries = [f"-l{name}" for name in _TORCH_LIBRARIES if Path(torch.root, "lib", f"lib{name}.so").exists()]
-    return [f"-L{torch.root}/lib", *libraries, f"-L{_native_dir() / 'lib'}", "-lphantora_rt", "-Wl,--allow-shlib-undefined"]
+    return [
+        f"-L{torch.root}/lib",
+        *libraries,
+        f"-L{_native_dir() / 'lib'}",
+        "-lphantora_rt",
+        "-Wl,--allow-shlib-undefined",
+    ]
 
 
 def _run(command: list[str]) -> None:
     # The compiler is no part of the job: nothing is preloaded into it.
     variables = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
-    done = subprocess.run(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
     if done.returncode != 0:
         raise LaunchError(
             f"the ATen hook does not compile:\n{' '.join(command)}\n{done.stdout[-4000:]}",

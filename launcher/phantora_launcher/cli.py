@@ -22,8 +22,8 @@ Examples:
 """
 
 _EPILOG = (
-    "Exit codes: 0 all well; 2 wrong command line, cluster or machine, nothing was started; 70 the emulation could not go "
-    "on; 128+n ended by signal n (130: Ctrl-C). `phantora run` otherwise ends with the job's own code."
+    "Exit codes: 0 all well; 2 wrong command line, cluster or machine, nothing was started; 70 the emulation could not "
+    "go on; 128+n ended by signal n (130: Ctrl-C). `phantora run` otherwise ends with the job's own code."
 )
 
 app = typer.Typer(help=_HELP, epilog=_EPILOG, no_args_is_help=True, add_completion=False, rich_markup_mode=None)

@@ -14,13 +14,13 @@ from typing import Any
 import phantora_native
 from phantora_native.functions import Policy
 from phantora_native.symbols import Symbol, TorchNotFound, imported_symbols
-from phantora_py.cluster import preset_names
 
 from phantora_launcher import aten_hook, environment
 from phantora_launcher.aten_hook import Torch
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.job_environment import CUDA_LIBRARY_DIR, PRELOAD_LIBRARY
 from phantora_launcher.run_folder import RunFolder
+from phantora_py.cluster import preset_names
 
 SCHEMA = "phantora.doctor/1"
 
@@ -82,7 +82,11 @@ def _system() -> Finding:
 
 def _libraries() -> Finding:
     folder = phantora_native.LIBRARY_DIR
-    missing = [name for name in (PRELOAD_LIBRARY, "libphantora_rt.so", "phantora_pytime.abi3.so") if not (folder / name).exists()]
+    missing = [
+        name
+        for name in (PRELOAD_LIBRARY, "libphantora_rt.so", "phantora_pytime.abi3.so")
+        if not (folder / name).exists()
+    ]
     shims = sorted(path.name for path in (folder / CUDA_LIBRARY_DIR).glob("*.so*"))
     if missing or not shims:
         return Finding(
@@ -148,5 +152,3 @@ def _run_folder() -> Finding:
 
 def _clusters() -> Finding:
     return Finding("clusters", Verdict.GOOD, ", ".join(preset_names()))
-
-

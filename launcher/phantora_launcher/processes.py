@@ -57,15 +57,17 @@ def spawn(
 ) -> int:
     """Starts a child and returns its pid. Call it from the main thread: the kernel ties "parent" to the thread.
 
-    With `gate`, a pipe's read end, the child waits before it executes `command` until every copy of the pipe's other end is
-    closed; it closes its own copy, `closes`, itself.
+    With `gate`, a pipe's read end, the child waits before it executes `command` until every copy of the pipe's other
+    end is closed; it closes its own copy, `closes`, itself.
     """
     parent = os.getpid()
     pid = os.fork()
     if pid:
         return pid
     try:
-        _become(command, environment, parent if dies_with_us else 0, new_session, (stdin, stdout, stderr), (gate, closes))
+        _become(
+            command, environment, parent if dies_with_us else 0, new_session, (stdin, stdout, stderr), (gate, closes)
+        )
     except BaseException as error:  # a child must never return into the caller's code
         reason = error.strerror if isinstance(error, OSError) else error
         os.write(2, f"phantora: cannot start {command[0]!r}: {reason}\n".encode())
@@ -96,11 +98,11 @@ def _become(
         os.close(own_copy)
     if wait_for is not None:
         os.read(wait_for, 1)
-    os.execvpe(command[0], command, environment)
+    os.execvpe(command[0], list(command), environment)
 
 
 def reaped() -> Iterator[tuple[int, int]]:
-    """(pid, exit code; negative for a signal) of every child that has ended by now, orphans that became ours included."""
+    """(pid, exit code; negative for a signal) of every child that has ended by now, adopted orphans included."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

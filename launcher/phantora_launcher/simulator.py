@@ -30,7 +30,7 @@ class ReportOptions:
 
 
 class SimulatorProcess:
-    """`python -m phantora_py.simulator`. Its standard input ends when the job is over (or the supervisor was killed)."""
+    """`python -m phantora_py.simulator`. Its input ends when the job is over, or the supervisor was killed."""
 
     def __init__(self, folder: RunFolder, cluster: str, command: Sequence[str], report: ReportOptions) -> None:
         self._folder = folder

@@ -10,8 +10,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from phantora_py.cluster import Cluster, ClusterError, load_cluster
-
 from phantora_launcher import exit_codes, processes
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.janitor import Janitor
@@ -20,6 +18,7 @@ from phantora_launcher.machine import HostTime, machine_lines
 from phantora_launcher.node_names import node_name
 from phantora_launcher.run_folder import RunFolder
 from phantora_launcher.simulator import ReportOptions, SimulatorProcess
+from phantora_py.cluster import Cluster, ClusterError, load_cluster
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_INTERVAL_S = 0.5
@@ -169,7 +168,7 @@ class _Supervisor:
 
 
 def describe_code(code: int | None) -> str:
-    """"exit code 3", "SIGKILL" …"""
+    """ "exit code 3", "SIGKILL" …"""
     if code is None:
         return "still running"
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

@@ -45,7 +45,8 @@ bool find(const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// The runtime is loaded with the first CUDA library, for all to see. What was slept before is slept there again, on the main timeline.
+// The runtime is loaded with the first CUDA library, for all to see. What was slept before is slept there again, on the
+// main timeline.
 bool attach() {
   if (has_runtime.load(std::memory_order_acquire)) return true;
   if (!is_main_thread()) return false;
@@ -77,7 +78,8 @@ int64_t now_ns() { return moved_on_if_spinning(attach() ? runtime.now_ns() : sle
 void start_clock(int64_t epoch_ns) {
   epoch = epoch_ns;
   if (!started) {
-    // With the runtime, a child's clock goes on from its parent's in real time; without, there is nothing to go on from.
+    // With the runtime, a child's clock goes on from its parent's in real time; without, there is nothing to go on
+    // from.
     pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
   }
   started = true;

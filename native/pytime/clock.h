@@ -1,5 +1,5 @@
-// The rank's virtual clock as Python sees it: the runtime's, once torch has brought the runtime; until then it stands still
-// at the start of the job, and only sleeping moves it.
+// The rank's virtual clock as Python sees it: the runtime's, once torch has brought the runtime; until then it stands
+// still at the start of the job, and only sleeping moves it.
 #pragma once
 #include <cstdint>
 

@@ -15,8 +15,8 @@ PyObject* utc = nullptr;
 
 bool shows_virtual() { return is_virtual() && !caller_waits(); }
 
-// The present as an instance of `type`, in `zone` (None: local time without zone). Whole microseconds are exact in a double
-// of this size, and fromtimestamp rounds to the nearest.
+// The present as an instance of `type`, in `zone` (None: local time without zone). Whole microseconds are exact in a
+// double of this size, and fromtimestamp rounds to the nearest.
 PyObject* present(PyObject* type, PyObject* zone) {
   double microseconds = static_cast<double>(wall_ns() / 1000);
   return PyObject_CallMethod(type, "fromtimestamp", "dO", microseconds / 1e6, zone);
@@ -75,7 +75,8 @@ bool patch_type(PyObject* type) {
   PyMethodDef* found = find(type, "now");
   if (!found || !replace(found, METH_FASTCALL | METH_KEYWORDS, now, &original_now)) return refuse("now");
   found = find(type, "utcnow");
-  if (!found || !replace(found, METH_NOARGS, static_cast<PyCFunction>(utcnow), &original_utcnow)) return refuse("utcnow");
+  if (!found || !replace(found, METH_NOARGS, static_cast<PyCFunction>(utcnow), &original_utcnow))
+    return refuse("utcnow");
   return true;
 }
 

@@ -32,8 +32,15 @@ PyObject* start(PyObject*, PyObject* arguments) {
 PyMethodDef methods[] = {{"start", start, METH_VARARGS, start_doc}, {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "phantora_pytime", "Virtual time for Python's clocks.", -1, methods,
-    nullptr,               nullptr,           nullptr,                             nullptr,
+    PyModuleDef_HEAD_INIT,
+    "phantora_pytime",
+    "Virtual time for Python's clocks.",
+    -1,
+    methods,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Replaces the C function behind a builtin function or method object, in its method table: so the name shows virtual time
-// wherever it was imported to, and however early.
+// Replaces the C function behind a builtin function or method object, in its method table: so the name shows virtual
+// time wherever it was imported to, and however early.
 #pragma once
 #include <Python.h>
 
@@ -20,8 +20,8 @@ struct MethodDescriptor {
 
 inline constexpr int convention_mask = METH_VARARGS | METH_KEYWORDS | METH_NOARGS | METH_O | METH_FASTCALL;
 
-// Puts `replacement` in the place of the function of `definition`, which must have `convention`, and remembers the old one.
-// False if another convention is in use: a Python that we do not know.
+// Puts `replacement` in the place of the function of `definition`, which must have `convention`, and remembers the old
+// one. False if another convention is in use: a Python that we do not know.
 template <typename Function>
 bool replace(PyMethodDef* definition, int convention, Function replacement, Function* original) {
   if ((definition->ml_flags & convention_mask) != convention) return false;

@@ -132,7 +132,8 @@ PyObject* read_calendar(PyObject* self, PyObject* arguments) {
   if (!lacks_time(calendar, arguments) || !shows_virtual()) return calendar.original(self, arguments);
   PyObject* now = present(calendar, self);
   if (!now) return nullptr;
-  PyObject* completed = calendar.given == 0 ? PyTuple_Pack(1, now) : PyTuple_Pack(2, PyTuple_GetItem(arguments, 0), now);
+  PyObject* completed =
+      calendar.given == 0 ? PyTuple_Pack(1, now) : PyTuple_Pack(2, PyTuple_GetItem(arguments, 0), now);
   Py_DECREF(now);
   if (!completed) return nullptr;
   PyObject* result = calendar.original(self, completed);

@@ -127,7 +127,9 @@ def test_killed_front(job: Workplace) -> None:
 
 
 def test_killed_janitor_is_not_missed(workplace: Workplace) -> None:
-    workplace.script("wait.py", "import os, time\nopen('up', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.1)\n")
+    workplace.script(
+        "wait.py", "import os, time\nopen('up', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.1)\n"
+    )
     with workplace.started("python", "wait.py") as phantora:
         wait_for_files(workplace.folder, ["up"])
         janitors = [pid for pid in workplace.processes() if "phantora-clean" in Path(f"/proc/{pid}/comm").read_text()]

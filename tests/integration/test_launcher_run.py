@@ -78,10 +78,13 @@ def test_failing_rank_ends_the_job_with_its_traceback(workplace: Workplace) -> N
 
 
 def test_recorded_error_is_shown(workplace: Workplace) -> None:
-    record = {"message": {"message": "ValueError: x", "extraInfo": {"py_callstack": "Traceback of mine", "timestamp": "1"}}}
+    record = {
+        "message": {"message": "ValueError: x", "extraInfo": {"py_callstack": "Traceback of mine", "timestamp": "1"}}
+    }
     workplace.script(
         "fail.py",
-        f"import os\nopen(os.environ['TORCHELASTIC_ERROR_FILE'], 'w').write({json.dumps(record)!r})\nraise SystemExit(1)\n",
+        "import os\nopen(os.environ['TORCHELASTIC_ERROR_FILE'], 'w')"
+        f".write({json.dumps(record)!r})\nraise SystemExit(1)\n",
     )
     done = workplace.run("torchrun", "fail.py")
     assert "traceback : Traceback of mine" in done.stderr
@@ -89,7 +92,20 @@ def test_recorded_error_is_shown(workplace: Workplace) -> None:
 
 def test_tee_prefixes_lines_and_keeps_files(workplace: Workplace) -> None:
     workplace.script("say.py", "import os, sys\nprint('out', os.environ['RANK'])\nprint('err', file=sys.stderr)\n")
-    options = ["--nproc-per-node", "2", "--tee", "3", "--log-dir", "logs", "--role", "r", "--rdzv-id", "7", "--master-port", "1"]
+    options = [
+        "--nproc-per-node",
+        "2",
+        "--tee",
+        "3",
+        "--log-dir",
+        "logs",
+        "--role",
+        "r",
+        "--rdzv-id",
+        "7",
+        "--master-port",
+        "1",
+    ]
     done = workplace.run("torchrun", *options, "--duplicate-stdout-filters", "out 1", "say.py")
     assert {"[r0]:out 0", "[r1]:out 1"} <= set(done.stdout.splitlines())
     assert {"[r0]:err", "[r1]:err"} <= set(done.stderr.splitlines())
@@ -127,7 +143,9 @@ def test_too_many_ranks_for_the_cluster(workplace: Workplace) -> None:
         (["no-such-program"], "dgx-h100", "'no-such-program' is not a program"),
     ],
 )
-def test_nothing_is_started_for_a_wrong_command_line(workplace: Workplace, command: list[str], cluster: str, part: str) -> None:
+def test_nothing_is_started_for_a_wrong_command_line(
+    workplace: Workplace, command: list[str], cluster: str, part: str
+) -> None:
     done = workplace.run(*command, cluster=cluster)
     assert done.code == 2
     assert part in done.stderr
@@ -144,7 +162,9 @@ def test_the_users_own_sitecustomize_runs(workplace: Workplace) -> None:
 
 
 def test_run_folder_is_private(workplace: Workplace) -> None:
-    code = "import os; d = os.environ['PHANTORA_RUN_DIR']; print(oct(os.stat(d).st_mode & 0o777), sorted(os.listdir(d)))"
+    code = (
+        "import os; d = os.environ['PHANTORA_RUN_DIR']; print(oct(os.stat(d).st_mode & 0o777), sorted(os.listdir(d)))"
+    )
     first = workplace.run("python", "-c", code).stdout.splitlines()[0]
     assert first.startswith("0o700")
     assert "machine.conf" in first

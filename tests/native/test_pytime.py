@@ -56,7 +56,10 @@ def test_wall_clock_begins_at_the_epoch(name: str) -> None:
     ],
 )
 def test_only_sleep_moves_the_clock(name: str) -> None:
-    moved = run(f"before = {name}\nsame = {name}\nearly_sleep(2.5)\nafter = {name}\nprint(same - before, round(after - before, 6))")
+    moved = run(
+        f"before = {name}\nsame = {name}\nearly_sleep(2.5)\nafter = {name}\n"
+        "print(same - before, round(after - before, 6))"
+    )
     assert moved == "0.0 2.5"
 
 
@@ -64,14 +67,17 @@ def test_calendar() -> None:
     code = """
 early_sleep(86400)
 print(time.strftime("%Y-%m-%d", time.gmtime()), time.gmtime(None).tm_year, datetime.datetime.utcnow().isoformat())
-print(time.localtime()[:3] == datetime.date.today().timetuple()[:3], time.strftime("%Y"), time.ctime()[-4:], time.asctime()[-4:])
+print(time.localtime()[:3] == datetime.date.today().timetuple()[:3])
+print(time.strftime("%Y"), time.ctime()[-4:], time.asctime()[-4:])
 print(time.gmtime(0).tm_year, time.strftime("%Y", time.gmtime(0)), time.ctime(0)[-4:])
 """
-    assert run(code).splitlines() == ["2027-01-16 2027 2027-01-16T08:00:00", "True 2027 2027 2027", "1970 1970 1970"]
+    assert run(code).splitlines() == ["2027-01-16 2027 2027-01-16T08:00:00", "True", "2027 2027 2027", "1970 1970 1970"]
 
 
 def test_subclasses_of_datetime_stay() -> None:
-    code = "class D(datetime.datetime): pass\nprint(type(D.now()).__name__, type(D.utcnow()).__name__, D.utcnow().tzinfo)"
+    code = (
+        "class D(datetime.datetime): pass\nprint(type(D.now()).__name__, type(D.utcnow()).__name__, D.utcnow().tzinfo)"
+    )
     assert run(code) == "D D None"
 
 
@@ -121,7 +127,13 @@ print(time.time() == 1_800_000_000)
 
 def test_submodules_of_waiting_packages_keep_real_time(tmp_path: Path) -> None:
     (tmp_path / "waits").mkdir()
-    text = "import time\ndef pause():\n    start = time.monotonic()\n    time.sleep(0.01)\n    return time.monotonic() - start\n"
+    text = """
+import time
+def pause():
+    start = time.monotonic()
+    time.sleep(0.01)
+    return time.monotonic() - start
+"""
     for name in ("waits/__init__.py", "waits/deep.py", "waitsnot.py"):
         (tmp_path / name).write_text(text)
     code = """

@@ -42,5 +42,7 @@ def test_torchrun_is_known(line: str, launcher: str | None) -> None:
 def test_children_of_multiprocessing() -> None:
     spawned = ["python", "-c", "from multiprocessing.spawn import spawn_main; spawn_main()", "--multiprocessing-fork"]
     assert program(spawned).is_child_of_multiprocessing
-    assert program(["python", "-c", "from multiprocessing.resource_tracker import main;main(5)"]).is_child_of_multiprocessing
+    assert program(
+        ["python", "-c", "from multiprocessing.resource_tracker import main;main(5)"]
+    ).is_child_of_multiprocessing
     assert not program(["python", "-c", "print()"]).is_child_of_multiprocessing

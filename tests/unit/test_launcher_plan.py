@@ -14,7 +14,9 @@ TWO_NODES = Machine("dgx-h100", 2, 8)
 def plan(*options: str, machine: Machine = TWO_NODES, inherited: dict[str, str] | None = None) -> Plan:
     legacy = "--use-env" in options or "legacy" in options
     words = [option for option in options if option != "legacy"]
-    return make_plan(parse([*words, "train.py", "--x"], legacy=legacy, variables={}), machine, "python", 4321, inherited or {})
+    return make_plan(
+        parse([*words, "train.py", "--x"], legacy=legacy, variables={}), machine, "python", 4321, inherited or {}
+    )
 
 
 def test_ranks_of_all_nodes() -> None:
@@ -93,7 +95,9 @@ def test_virtual_local_rank() -> None:
     assert [(v["LOCAL_RANK"], v["CUDA_VISIBLE_DEVICES"]) for v in own] == [("0", "0"), ("0", "1")]
     own = [
         dict(rank.variables)
-        for rank in plan("--nproc-per-node", "2", "--virtual-local-rank", inherited={"CUDA_VISIBLE_DEVICES": "6,7"}).ranks
+        for rank in plan(
+            "--nproc-per-node", "2", "--virtual-local-rank", inherited={"CUDA_VISIBLE_DEVICES": "6,7"}
+        ).ranks
     ]
     assert [v["CUDA_VISIBLE_DEVICES"] for v in own] == ["6", "7"]
 

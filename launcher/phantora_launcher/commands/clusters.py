@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import typer
-from phantora_py.cluster import load_cluster, preset_names
 from rich.console import Console
 from rich.table import Table
+
+from phantora_py.cluster import load_cluster, preset_names
 
 
 def add_to(app: typer.Typer) -> None:

@@ -53,7 +53,15 @@ def demo(
 
 def command_line(steps: int) -> list[str]:
     """What a user of TorchTitan would type in the demo's folder."""
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(_RANKS), "--local-ranks-filter", "0"]
+    launcher = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        str(_RANKS),
+        "--local-ranks-filter",
+        "0",
+    ]
     trainer = ["-m", "torchtitan.train", "--module", _CONFIG_MODULE, "--config", "llama3_8b_sdpa"]
     return [*launcher, *trainer, "--training.steps", str(steps), "--training.disable_cuda_graphs"]
 

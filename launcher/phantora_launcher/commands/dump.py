@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from phantora_py import dump as text_dump
-from phantora_py.frames import ProtocolError
 
 from phantora_launcher.errors import LaunchError
+from phantora_py import dump as text_dump
+from phantora_py.frames import ProtocolError
 
 
 def add_to(app: typer.Typer) -> None:

@@ -20,7 +20,8 @@ def add_to(app: typer.Typer) -> None:
 def run(
     command: Annotated[list[str], typer.Argument(metavar="CMD...", help="The job, as you start it on real GPUs.")],
     cluster: Annotated[
-        str, typer.Option(metavar="NAME|FILE.toml", help="A preset (`phantora clusters`) or a file; NAME:N for N nodes.")
+        str,
+        typer.Option(metavar="NAME|FILE.toml", help="A preset (`phantora clusters`) or a file; NAME:N for N nodes."),
     ],
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
     trace: Annotated[
@@ -29,13 +30,17 @@ def run(
     record: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Record what the ranks did, to simulate it again later.")
     ] = None,
-    all_ranks: Annotated[bool, typer.Option("--all-ranks", help="Show the memory of every rank, not the worst.")] = False,
+    all_ranks: Annotated[
+        bool, typer.Option("--all-ranks", help="Show the memory of every rank, not the worst.")
+    ] = False,
     host_time: Annotated[
         HostTime, typer.Option(help="Host time between GPU calls: calibrated model, this machine's CPU time, or none.")
     ] = HostTime.MODELLED,
     value_limit: Annotated[
         int | None,
-        typer.Option(min=0, metavar="BYTES", help="Ops on tensors of up to so many bytes in all are computed for real."),
+        typer.Option(
+            min=0, metavar="BYTES", help="Ops on tensors of up to so many bytes in all are computed for real."
+        ),
     ] = None,
 ) -> None:
     """Run a job on an emulated cluster and report its simulated time and memory.

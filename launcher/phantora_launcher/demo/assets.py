@@ -42,7 +42,11 @@ def _write_tokenizer(folder: Path) -> None:
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "post_processor": None,
         "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {word: index for index, word in enumerate(words)}, "unk_token": _UNKNOWN},
+        "model": {
+            "type": "WordLevel",
+            "vocab": {word: index for index, word in enumerate(words)},
+            "unk_token": _UNKNOWN,
+        },
     }
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": _BEGIN, "eos_token": _END}))

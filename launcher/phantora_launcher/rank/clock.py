@@ -1,8 +1,8 @@
 """Virtual time for this Python's clocks (native/pytime).
 
-The rule: time that the job *reads* or *sleeps* is virtual; *waiting with a timeout* for locks, queues, sockets, pipes and
-processes is real, because what is waited for happens in real time. So the packages below, whose business is such waiting,
-keep the real clock. docs/virtual_time.md explains it to users.
+The rule: time that the job *reads* or *sleeps* is virtual; *waiting with a timeout* for locks, queues, sockets, pipes
+and processes is real, because what is waited for happens in real time. So the packages below, whose business is such
+waiting, keep the real clock. docs/virtual_time.md explains it to users.
 """
 
 from __future__ import annotations

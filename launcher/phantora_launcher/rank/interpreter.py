@@ -28,7 +28,7 @@ class Program:
 
     @property
     def torchrun(self) -> str | None:
-        """"torchrun" or "launch" if this is one of torch's launchers, else None."""
+        """ "torchrun" or "launch" if this is one of torch's launchers, else None."""
         if self.kind == "module":
             return _TORCHRUN_MODULES.get(self.name)
         if self.kind == "script" and os.path.basename(self.name) == "torchrun":

@@ -22,13 +22,15 @@ def watch() -> None:
 class _TorchFinder:
     """Finds torch as the other finders do, once, and has us called after its import."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name != "torch":
             return None
         sys.meta_path.remove(self)
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None else None
+            spec: ModuleSpec | None = find(name, path, target) if find is not None else None
             if spec is not None:
                 break
         else:
@@ -49,7 +51,8 @@ class _Loader:
         return getattr(self._real, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._real.create_module(spec)
+        module: ModuleType | None = self._real.create_module(spec)
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         # What this process starts from now on inherits the number but is no rank.

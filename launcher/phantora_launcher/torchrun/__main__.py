@@ -1,7 +1,7 @@
 """`python -m phantora_launcher.torchrun PYTHON PROGRAM ARGUMENT…`: runs in phantora's own Python, for the job's PYTHON.
 
-PROGRAM is "torchrun" or "launch" (the older torch.distributed.launch). sitecustomize.py (rank/bootstrap) executes it in the
-place of torchrun.
+PROGRAM is "torchrun" or "launch" (the older torch.distributed.launch). sitecustomize.py (rank/bootstrap) executes it in
+the place of torchrun.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _machine(run_dir: Path) -> Machine:
 
 @contextmanager
 def _free_port() -> Iterator[int]:
-    """A port for rank 0's store. It stays bound here, so that no other program is given it; rank 0 may bind it as well."""
+    """A port for rank 0's store. It stays bound here, so that no other program gets it; rank 0 may bind it too."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("", 0))

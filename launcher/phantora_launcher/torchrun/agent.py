@@ -21,8 +21,8 @@ from phantora_launcher.torchrun.simulator_link import SimulatorLink
 
 _LOOK_INTERVAL_S = 0.5
 _SHUTDOWN_GRACE_S = 5
-"""Seconds between SIGTERM and SIGKILL for ranks, unless the user says. Torchrun's own 30 s would be spent in full by every
-rank that is blocked in a collective."""
+"""Seconds between SIGTERM and SIGKILL for ranks, unless the user says. Torchrun's own 30 s would be spent in full by
+every rank that is blocked in a collective."""
 
 
 class Agent:
@@ -108,9 +108,7 @@ class Agent:
         del self._failures[max(seen, 1) :]  # ranks that we ended have not failed by themselves
 
 
-def _start_rank(
-    rank: RankPlan, destination: Destination, variables: Mapping[str, str], gate: int, opener: int
-) -> int:
+def _start_rank(rank: RankPlan, destination: Destination, variables: Mapping[str, str], gate: int, opener: int) -> int:
     streams = [_open(path) for path in (destination.stdout, destination.stderr)]
     try:
         return processes.spawn(rank.command, variables, stdout=streams[0], stderr=streams[1], gate=gate, closes=opener)
@@ -128,7 +126,9 @@ def _signals(names: str) -> set[signal.Signals]:
     try:
         return {signal.Signals[name.strip()] for name in names.split(",") if name.strip()}
     except KeyError as error:
-        raise LaunchError(f"--signals-to-handle names {error}, which is no signal", "names are like SIGTERM,SIGUSR1") from None
+        raise LaunchError(
+            f"--signals-to-handle names {error}, which is no signal", "names are like SIGTERM,SIGUSR1"
+        ) from None
 
 
 def _shutdown_grace_s(option: int | None) -> float:
@@ -143,5 +143,3 @@ def _say(text: str) -> None:
 
 def _say_block(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-

@@ -60,7 +60,8 @@ def summary(entry_point: str, failures: Sequence[Failure]) -> str:
             title,
             "-" * width,
             "Failures:",
-            "\n".join(_describe(index, failure) for index, failure in enumerate(others, start=1)) or "  <NO_OTHER_FAILURES>",
+            "\n".join(_describe(index, failure) for index, failure in enumerate(others, start=1))
+            or "  <NO_OTHER_FAILURES>",
             "-" * width,
             "Root Cause (first observed failure):",
             _describe(0, root),

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def parse(arguments: Sequence[str], *, legacy: bool = False, variables: Mapping[str, str] | None = None) -> Namespace:
-    """Parses torchrun's command line (or, `legacy`, that of torch.distributed.launch). Exits with code 2 as argparse does."""
+    """Parses torchrun's command line (`legacy`: that of torch.distributed.launch). Exits with code 2 as argparse does."""
     parser = _parser(os.environ if variables is None else variables)
     if legacy:
         parser.add_argument("--use-env", "--use_env", action="store_true", help="pass LOCAL_RANK, not --local-rank")
@@ -68,7 +68,10 @@ def _parser(variables: Mapping[str, str]) -> ArgumentParser:
     _add_static(table)
     parser.add_argument(*_spellings("logs-specs"), default=None, help="not emulated")
     parser.add_argument(
-        *_spellings("numa-binding"), default=None, choices=["node", "socket", "exclusive", "core-complex"], help="ignored"
+        *_spellings("numa-binding"),
+        default=None,
+        choices=["node", "socket", "exclusive", "core-complex"],
+        help="ignored",
     )
     parser.add_argument(*_spellings("print-completion"), action=_Completion, choices=["bash", "zsh", "tcsh"])
     parser.add_argument("training_script", help="the script, followed by its own arguments")

@@ -63,7 +63,9 @@ class Output:
         self._tails: list[Tail] = []
         self._discard = options.log_dir == os.devnull
         self.destinations: list[Destination] = []
-        folders = [self._attempt_folder(Path(options.log_dir) if options.log_dir else private) for _ in range(plan.nodes)]
+        folders = [
+            self._attempt_folder(Path(options.log_dir) if options.log_dir else private) for _ in range(plan.nodes)
+        ]
         for node, folder in enumerate(folders):
             self._add_node(node, folder)
         self._finished = threading.Event()
@@ -90,7 +92,9 @@ class Output:
             folder = Path(tempfile.mkdtemp(prefix=f"{self._plan.run_id}_", dir=base)) / "attempt_0"
             folder.mkdir()
         except OSError as error:
-            raise LaunchError(f"cannot make a log folder in {base}: {error.strerror}", "choose another --log-dir") from error
+            raise LaunchError(
+                f"cannot make a log folder in {base}: {error.strerror}", "choose another --log-dir"
+            ) from error
         return folder
 
     def _add_node(self, node: int, folder: Path | None) -> None:
@@ -98,7 +102,7 @@ class Output:
             (Streams.OUT, self._options.duplicate_stdout_filters, "filtered_stdout.log"),
             (Streams.ERR, self._options.duplicate_stderr_filters, "filtered_stderr.log"),
         ]
-        filtered = {}
+        filtered: dict[Streams, tuple[Sequence[str], TextIO]] = {}
         for stream, needles, name in duplicates:
             if needles and folder is not None:
                 file = open(folder / name, "w", buffering=1, errors="replace")  # noqa: SIM115  closed by finish()
@@ -150,7 +154,9 @@ def parse_streams(option: str, text: str) -> Streams | dict[int, Streams]:
     if re.fullmatch(r"[0-3]", text):
         return Streams(int(text))
     if not re.fullmatch(r"\d+:[0-3](,\d+:[0-3])*", text):
-        raise LaunchError(f"{option} is {text!r}", "it must be 0, 1, 2 or 3, or a list like 0:1,1:3 (local rank:streams)")
+        raise LaunchError(
+            f"{option} is {text!r}", "it must be 0, 1, 2 or 3, or a list like 0:1,1:3 (local rank:streams)"
+        )
     pairs = (item.split(":") for item in text.split(","))
     return {int(local): Streams(int(streams)) for local, streams in pairs}
 

@@ -50,8 +50,10 @@ class Plan:
         return self.nodes * self.ranks_per_node
 
 
-def make_plan(options: Namespace, machine: Machine, python: str, master_port: int, inherited: Mapping[str, str]) -> Plan:
-    """Raises LaunchError for what torchrun would refuse, what is not emulated, and what the cluster is too small for."""
+def make_plan(
+    options: Namespace, machine: Machine, python: str, master_port: int, inherited: Mapping[str, str]
+) -> Plan:
+    """Raises LaunchError for what torchrun refuses, what is not emulated, and what the cluster is too small for."""
     _refuse_what_is_not_emulated(options)
     nodes = _node_count(options.nnodes)
     per_node = _ranks_per_node(options.nproc_per_node, machine)
@@ -157,16 +159,15 @@ def _device_variables(options: Namespace, local: int, inherited: Mapping[str, st
     devices = visible.split(",")
     if local >= len(devices):
         raise LaunchError(
-            f"local rank {local} has no device in CUDA_VISIBLE_DEVICES={visible}", "list more devices, or unset the variable"
+            f"local rank {local} has no device in CUDA_VISIBLE_DEVICES={visible}",
+            "list more devices, or unset the variable",
         )
     return {"LOCAL_RANK": "0", "CUDA_VISIBLE_DEVICES": devices[local].strip()}
 
 
 def _command(options: Namespace, python: str, local: int, inherited: Mapping[str, str]) -> list[str]:
-    if options.no_python and not options.run_path:
-        command = []
-    else:
-        command = [inherited.get("PYTHON_EXEC", python), "-u"]
+    is_direct = options.no_python and not options.run_path
+    command = [] if is_direct else [inherited.get("PYTHON_EXEC", python), "-u"]
     if options.module and not options.run_path:
         command.append("-m")
     command.append(options.training_script)

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import TracebackType
 
 import msgpack
-from phantora_py.frames import FrameType, frame
 
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.run_folder import SOCKET
 from phantora_launcher.torchrun.plan import RankPlan
+from phantora_py.frames import FrameType, frame
 
 _PROTOCOL = 1
 
@@ -33,12 +33,17 @@ class SimulatorLink:
                 f"the simulator of {run_dir} does not answer ({error.strerror})",
                 "one `phantora run` simulates one job; start a second one under its own `phantora run`",
             ) from error
-        self._send(FrameType.HELLO, {"protocol": _PROTOCOL, "role": "launcher", "rank": 0, "pid": os.getpid(), "argv": sys.argv})
+        self._send(
+            FrameType.HELLO,
+            {"protocol": _PROTOCOL, "role": "launcher", "rank": 0, "pid": os.getpid(), "argv": sys.argv},
+        )
 
     def __enter__(self) -> SimulatorLink:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._socket.close()
 
     def job(self, ranks: Sequence[RankPlan], pids: Sequence[int]) -> None:
