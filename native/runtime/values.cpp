@@ -13,6 +13,7 @@
 
 #include "known_ranges.h"
 #include "phantora/config.h"
+#include "phantora/counters.h"
 #include "phantora/launch.h"
 #include "phantora/memory.h"
 #include "unknown_reads.h"
@@ -75,6 +76,7 @@ struct Reader {
 };
 
 void count(const Reader& reader, size_t bytes) {
+  counters::unknown_reads.add();
   store().unknown_reads.add(reader.op, reader.place, bytes, config().value_unknown_read_limit);
 }
 
