@@ -22,10 +22,12 @@ RANK_PID = "PHANTORA_RANK_PID"
 """Process that became the rank by importing torch; what it starts inherits this and is no rank."""
 NATIVE_DIR = "PHANTORA_NATIVE_DIR"
 """Where lib/, include/ and aten/ of the installed phantora_native lie."""
+BOOTSTRAP_DIR = "PHANTORA_BOOTSTRAP_DIR"
+"""Folder of the sitecustomize.py that every Python of the job runs; the preload library keeps it on PYTHONPATH."""
 CACHE_DIR = "PHANTORA_CACHE_DIR"
 """Read: where compiled ATen hooks are kept, instead of XDG_CACHE_HOME/phantora."""
 CXX = "CXX"
 """Read: the compiler that builds the ATen hook, instead of g++ or c++."""
 
-OWN = (RUN_DIR, RANK, NODE, LOCAL_RANK, HOSTNAME, SINK, PYTHON, RANK_PID, NATIVE_DIR)
+OWN = (RUN_DIR, RANK, NODE, LOCAL_RANK, HOSTNAME, SINK, PYTHON, RANK_PID, NATIVE_DIR, BOOTSTRAP_DIR)
 """What `phantora run` sets anew, so that a run inside a run starts from nothing."""

@@ -35,6 +35,7 @@ def job_environment(folder: RunFolder, inherited: Mapping[str, str]) -> dict[str
         environment.RUN_DIR: str(folder.path),
         environment.PYTHON: sys.executable,
         environment.NATIVE_DIR: str(phantora_native.LIBRARY_DIR.parent),
+        environment.BOOTSTRAP_DIR: str(BOOTSTRAP_DIR),
     }
     for name, value in _DEFAULTS.items():
         variables.setdefault(name, value)

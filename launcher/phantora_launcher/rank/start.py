@@ -11,6 +11,7 @@ from phantora_launcher.rank.interpreter import program
 
 def begin() -> None:
     running = program(sys.orig_argv)
+    _come_back_with_preload()
     launcher = running.torchrun
     if launcher is not None:
         _become_front(launcher, running.arguments)
@@ -20,6 +21,15 @@ def begin() -> None:
 
     clock.start()
     torch_import.watch()
+
+
+def _come_back_with_preload() -> None:
+    """Starts this Python once more if a run script has set LD_PRELOAD anew: without our library it is no emulated machine."""
+    library = os.path.join(os.environ[environment.NATIVE_DIR], "lib", "libphantora_preload.so")
+    others = os.environ.get("LD_PRELOAD", "")
+    if library not in others.replace(":", " ").split():
+        os.environ["LD_PRELOAD"] = f"{library}:{others}" if others else library
+        os.execv(sys.executable, sys.orig_argv)
 
 
 def _is_rank() -> bool:

@@ -37,7 +37,7 @@ class _TorchFinder:
             sys.meta_path.insert(0, self)  # not importable yet; the script may add to sys.path
             return None
         if spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
         return spec
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def parse(arguments: Sequence[str], *, legacy: bool = False, variables: Mapping[str, str] | None = None) -> Namespace:
-    """Parses torchrun's command line (`legacy`: that of torch.distributed.launch). Exits with code 2 as argparse does."""
+    """Parses torchrun's command line (`legacy`: torch.distributed.launch's). Exits with code 2 as argparse does."""
     parser = _parser(os.environ if variables is None else variables)
     if legacy:
         parser.add_argument("--use-env", "--use_env", action="store_true", help="pass LOCAL_RANK, not --local-rank")
