@@ -132,13 +132,14 @@ PHANTORA_EXPORT Result ncclCommFinalize(Handle comm) {
     const CommunicatorPtr communicator = find_ready(comm);
     if (communicator->finalized) throw Error(Result::invalid_usage, "the communicator was finalized before");
     communicator->finalized = true;
+    communicator->complete();
     return Result::success;
   });
 }
 
 PHANTORA_EXPORT Result ncclCommDestroy(Handle comm) {
   return guarded(__func__, [&] {
-    if (comm != nullptr) withdraw(comm);
+    if (comm != nullptr) withdraw(comm)->complete();
     return Result::success;
   });
 }

@@ -106,6 +106,7 @@ class CollectiveExchange : public values::Exchange {
  public:
   CollectiveExchange(CommunicatorPtr communicator, const Collective& collective)
       : communicator_(std::move(communicator)),
+        outstanding_(*communicator_),
         collective_(collective),
         shape_(shape_of(collective)),
         sizes_(*communicator_, collective),
@@ -228,6 +229,7 @@ class CollectiveExchange : public values::Exchange {
   }
 
   const CommunicatorPtr communicator_;
+  const Communicator::Outstanding outstanding_;
   const Collective collective_;
   const Shape& shape_;
   const Sizes sizes_;
@@ -281,6 +283,7 @@ void issue_barrier(Communicator& communicator, StreamId stream) {
 
 void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
   if (collective.count == 0) return;  // as NCCL does
+  communicator->streams.insert(stream);
   recorder::advance(config().launch_ns);
   recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, collective));
   const Sizes sizes(*communicator, collective);

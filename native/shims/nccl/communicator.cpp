@@ -81,8 +81,34 @@ bool Communicator::carries(size_t bytes) const {
   return reachable && bytes <= std::min<uint64_t>(config().value_copy_limit_bytes, largest_message);
 }
 
+Communicator::Outstanding::Outstanding(Communicator& communicator) : communicator_(communicator) {
+  const std::lock_guard lock(communicator_.outstanding_mutex_);
+  ++communicator_.outstanding_;
+}
+
+Communicator::Outstanding::~Outstanding() {
+  const std::lock_guard lock(communicator_.outstanding_mutex_);
+  --communicator_.outstanding_;
+  communicator_.changed_.notify_all();
+}
+
+void Communicator::complete() {
+  std::set<StreamId> used;
+  {
+    const std::lock_guard lock(mutex);
+    used.swap(streams);
+  }
+  for (const StreamId stream : used) recorder::sync_stream(stream);
+  std::unique_lock lock(outstanding_mutex_);
+  changed_.wait(lock, [this] { return outstanding_ == 0 || aborted_; });
+}
+
 void Communicator::abort() {
-  aborted_ = true;
+  {
+    const std::lock_guard lock(outstanding_mutex_);
+    aborted_ = true;
+    changed_.notify_all();
+  }
   if (index >= 0) exchange::leave(number, static_cast<uint32_t>(index));
   values::exchange_arrived();
 }

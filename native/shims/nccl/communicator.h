@@ -1,15 +1,18 @@
 // A communicator, as one of its members in this process sees it.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "nccl/types.h"
+#include "phantora/recorder.h"
 
 namespace phantora::nccl {
 
@@ -39,6 +42,21 @@ class Communicator {
   // Values travel if a message of `bytes` may, by a rule that is the same on all members.
   bool carries(size_t bytes) const;
 
+  // Operations whose values are still under way, counted by those who carry them.
+  class Outstanding {
+   public:
+    explicit Outstanding(Communicator& communicator);
+    ~Outstanding();
+    Outstanding(const Outstanding&) = delete;
+    Outstanding& operator=(const Outstanding&) = delete;
+
+   private:
+    Communicator& communicator_;
+  };
+
+  // Waits for all that was issued, in the simulation and for values.
+  void complete();
+
   // Ends what is pending: exchanges that wait for this communicator are given up.
   void abort();
   bool aborted() const { return aborted_; }
@@ -61,6 +79,7 @@ class Communicator {
   std::unordered_map<int, uint64_t> receives;
   std::vector<std::optional<CustomReduction>> custom;
   uint64_t splits = 0;
+  std::set<StreamId> streams;  // that operations were issued on
   bool finalized = false;
   void* buffers = nullptr;  // device memory that NCCL would hold
   size_t buffer_bytes = 0;
@@ -69,6 +88,9 @@ class Communicator {
  private:
   std::unordered_map<std::string, uint32_t> definitions_;
   std::atomic<bool> aborted_{false};
+  std::mutex outstanding_mutex_;
+  std::condition_variable changed_;
+  int outstanding_ = 0;
 };
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;

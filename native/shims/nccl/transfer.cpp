@@ -18,7 +18,7 @@ namespace {
 class TransferExchange : public values::Exchange {
  public:
   TransferExchange(CommunicatorPtr communicator, const std::vector<Transfer>& transfers)
-      : communicator_(std::move(communicator)) {
+      : communicator_(std::move(communicator)), outstanding_(*communicator_) {
     for (const Transfer& transfer : transfers) {
       auto& count = (transfer.sends ? communicator_->sends : communicator_->receives)[transfer.peer];
       numbered_.push_back({transfer, sequence::point_to_point + count++, communicator_->carries(transfer.bytes)});
@@ -78,6 +78,7 @@ class TransferExchange : public values::Exchange {
   }
 
   const CommunicatorPtr communicator_;
+  const Communicator::Outstanding outstanding_;
   std::vector<Numbered> numbered_;
 };
 
@@ -105,6 +106,7 @@ void check(const Communicator& communicator, const Transfer& transfer) {
 }
 
 void issue(const CommunicatorPtr& communicator, const std::vector<Transfer>& transfers, StreamId stream) {
+  communicator->streams.insert(stream);
   recorder::advance(config().launch_ns);
   recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, transfers));
   values::submit(stream, std::make_shared<TransferExchange>(communicator, transfers));
