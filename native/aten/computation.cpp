@@ -13,17 +13,23 @@ using Place = TensorRecord::Place;
 using Kind = ArgumentRecord::Kind;
 using values::State;
 
-bool call_on_cpu(const Operator& op, torch::jit::Stack& stack) {
+// False: the CPU has no implementation for this dtype, say.
+bool Computation::call(torch::jit::Stack& stack) const {
   try {
-    if (op.replacement) {
-      op.replacement(stack);
+    if (op_.replacement) {
+      op_.replacement(stack, generator());
     } else {
-      op.cpu_kernel.callBoxed(op.handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+      op_.cpu_kernel.callBoxed(op_.handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
     }
     return true;
   } catch (const std::exception&) {
-    return false;  // no CPU implementation for this dtype, say: counted, and its outputs become unknown
+    return false;
   }
+}
+
+std::optional<at::Generator> Computation::generator() const {
+  if (!seed_) return std::nullopt;
+  return at::make_generator<at::CPUGeneratorImpl>(*seed_);
 }
 
 torch::jit::Stack Computation::arguments() const {
@@ -51,7 +57,7 @@ torch::jit::Stack Computation::arguments() const {
       }
       stack.emplace_back(std::move(list));
     } else if (op_.arguments[i].generator && seed_) {
-      stack.emplace_back(at::make_generator<at::CPUGeneratorImpl>(*seed_));
+      stack.emplace_back(*generator());
       ++next_value;
     } else {
       const c10::IValue& value = capture_.values[next_value++];
@@ -75,7 +81,7 @@ void Computation::run() {
   if (!op_.impossible_calls.empty() && op_.impossible_calls.contains(capture_.hash())) return invalidate();
   bool tainted = read_inputs();
   torch::jit::Stack stack = arguments();
-  if (!call_on_cpu(op_, stack)) {
+  if (!call(stack)) {
     op_.impossible_calls.insert(capture_.hash());
     ++op_.tally.impossible;
     return invalidate();
@@ -86,16 +92,21 @@ void Computation::run() {
   if (tainted) soften_outputs(op_, capture_);
 }
 
-// Copies what the CPU returned into the memory that the CUDA kernel returned. Outputs that only the CUDA kernel gives
-// another shape (workspaces, reserves) stay unknown.
+// Copies what the CPU returned into the memory that the CUDA kernel returned. Outputs to which the CPU gives another shape
+// stay unknown.
 void Computation::store(const torch::jit::Stack& stack, bool tainted) {
   size_t next_fresh = 0;
   auto store_one = [&](const at::Tensor& result) {
     if (next_fresh == capture_.fresh.size()) return;
     const TensorRecord& t = capture_.fresh[next_fresh++];
     if (t.place != Place::device) return;
-    bool fits = result.defined() && result.sizes() == capture_.sizes(t);
-    if (fits) host_alias(capture_, t).copy_(result);
+    bool unused = op_.replacement && !result.defined();
+    bool fits = unused || (result.defined() && result.sizes() == capture_.sizes(t));
+    if (unused) {
+      host_alias(capture_, t).zero_();
+    } else if (fits) {
+      host_alias(capture_, t).copy_(result);
+    }
     mark(capture_, t, !fits ? State::unknown : tainted ? State::tainted : State::known);
   };
   for (size_t i = 0; i < op_.returns.size() && i < stack.size(); ++i) {

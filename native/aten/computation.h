@@ -21,17 +21,14 @@ class Computation {
  private:
   bool read_inputs();  // true if some are not known
   torch::jit::Stack arguments() const;
-  bool call(torch::jit::Stack& stack);
+  bool call(torch::jit::Stack& stack) const;
+  std::optional<at::Generator> generator() const;
   void store(const torch::jit::Stack& stack, bool tainted);
-  void soften();       // makes tainted outputs benign
   void mark_written(values::State state);
 
   const Operator& op_;
   Capture capture_;
   std::optional<uint64_t> seed_;
 };
-
-// Runs a CPU operator undisturbed: no autograd, modes, autocast, profiling or warnings of the script's. False: it cannot.
-bool call_on_cpu(const Operator& op, torch::jit::Stack& stack);
 
 }  // namespace phantora::aten

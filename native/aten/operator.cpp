@@ -57,7 +57,7 @@ Operator::Operator(const c10::OperatorHandle& h)
     ArgumentInfo info;
     info.write = writes(argument);
     info.statistic = statistics && argument.name().starts_with("running_");
-    info.out = writes(argument) && argument.kwarg_only();
+    info.out = writes(argument) && (argument.kwarg_only() || (arguments.empty() && overwrites_its_first_argument(name)));
     info.generator = is_generator(argument.real_type());
     info.magnitude = is_magnitude(argument.real_type());
     mutates = mutates || writes(argument);

@@ -17,12 +17,12 @@ std::string_view without_overload(std::string_view name) { return name.substr(0,
 
 Policy policy_of(std::string_view name) {
   static constexpr std::array<std::string_view, 2> allocating = {"aten::empty.memory_format", "aten::empty_strided"};
-  static constexpr std::array<std::string_view, 9> transparent = {
-      "aten::_local_scalar_dense", "aten::equal",  "aten::resize_",       "aten::resize_as_", "aten::set_",
+  static constexpr std::array<std::string_view, 8> transparent = {
+      "aten::_local_scalar_dense", "aten::resize_",       "aten::resize_as_", "aten::set_",
       "aten::record_stream",       "aten::is_set_to", "aten::_assert_async", "aten::_fused_sdp_choice",
   };
-  static constexpr std::array<std::string_view, 5> readback = {
-      "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::unique_dim_consecutive",
+  static constexpr std::array<std::string_view, 6> readback = {
+      "aten::equal", "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::unique_dim_consecutive",
   };
   if (is_in(name, allocating)) return Policy::allocate;
   if (is_in(name, readback)) return Policy::readback;
@@ -44,6 +44,15 @@ bool writes_running_statistics(std::string_view name) {
   static constexpr std::array<std::string_view, 5> names = {
       "aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::batch_norm_gather_stats",
       "aten::batch_norm_gather_stats_with_counts", "aten::batch_norm_update_stats",
+  };
+  return is_in(without_overload(name), names);
+}
+
+bool overwrites_its_first_argument(std::string_view name) {
+  static constexpr std::array<std::string_view, 13> names = {
+      "aten::copy_",      "aten::fill_",        "aten::zero_",      "aten::normal_",     "aten::uniform_",
+      "aten::random_",    "aten::bernoulli_",   "aten::cauchy_",    "aten::exponential_", "aten::geometric_",
+      "aten::log_normal_", "aten::_foreach_copy_", "aten::_foreach_zero_",
   };
   return is_in(without_overload(name), names);
 }

@@ -1,8 +1,10 @@
 // What is particular about single operators, by name. Everything that is not named here follows its schema.
 #pragma once
+#include <ATen/core/Generator.h>
 #include <ATen/core/stack.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace phantora::aten {
@@ -25,13 +27,15 @@ enum class Benign : uint8_t {
   permutation,   // sort: indices are 0, 1, 2, …
 };
 
-// Computes on CPU tensors what has no CPU kernel: arguments on the stack are replaced by returns.
-using Replacement = void (*)(torch::jit::Stack&);
+// Computes on CPU tensors what has no fitting CPU kernel: arguments on the stack are replaced by returns. An output left
+// undefined is one that nobody looks into (a workspace). `generator` is for operators that draw from the default one.
+using Replacement = void (*)(torch::jit::Stack& stack, std::optional<at::Generator> generator);
 
 Policy policy_of(std::string_view name);
 Benign benign_of(std::string_view name);
 Replacement replacement_of(std::string_view name);
 bool writes_running_statistics(std::string_view name);  // without saying so in its schema
+bool overwrites_its_first_argument(std::string_view name);       // in place, without reading it
 bool is_ours_to_override(std::string_view name_space);
 
 }  // namespace phantora::aten

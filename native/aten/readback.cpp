@@ -18,14 +18,15 @@ bool is_small(const Capture& capture) {
   return capture.strided() && capture.bytes() <= static_cast<int64_t>(limit);
 }
 
-// Runs the CPU kernel on `input` in place of the first argument, which it takes from the stack.
-std::vector<at::Tensor> compute(const Operator& op, const torch::jit::Stack& stack, const at::Tensor& input) {
-  torch::jit::Stack arguments(stack.end() - static_cast<std::ptrdiff_t>(op.arguments.size()), stack.end());
-  arguments[0] = input;
+// What the CPU kernel returns for the arguments on the stack, its tensors seen from the CPU.
+torch::jit::Stack compute(const Operator& op, const torch::jit::Stack& stack, const Capture& capture) {
+  torch::jit::Stack results(stack.end() - static_cast<std::ptrdiff_t>(op.arguments.size()), stack.end());
+  size_t next = 0;
+  for (c10::IValue& value : results) {
+    if (value.isTensor()) value = host_alias(capture, capture.tensors[next++]);
+  }
   Undisturbed undisturbed;
-  op.cpu_kernel.callBoxed(op.handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &arguments);
-  std::vector<at::Tensor> results;
-  for (c10::IValue& value : arguments) results.push_back(std::move(value).toTensor());
+  op.cpu_kernel.callBoxed(op.handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &results);
   return results;
 }
 
@@ -43,9 +44,10 @@ bool is_set(const Operator& op, const torch::jit::Stack& stack, const char* flag
   return value && value->toBool();
 }
 
-// The outputs for an input of zeros. Those on the meta device stand for outputs of that size with unknown values.
-std::vector<at::Tensor> outputs_for_zeros(const Operator& op, const torch::jit::Stack& stack, const at::Tensor& input) {
+// What inputs of zeros give. Tensors on the meta device stand for outputs of that size with unknown values.
+torch::jit::Stack outputs_for_zeros(const Operator& op, const torch::jit::Stack& stack, const at::Tensor& input) {
   auto longs = at::TensorOptions().dtype(at::kLong);
+  if (op.name == "aten::equal") return {true};
   if (op.name == "aten::nonzero") return {at::empty({0, input.dim()}, longs)};
   const c10::IValue* dim = argument(op, stack, "dim");
   std::vector<int64_t> distinct{1}, inverse = input.sizes().vec();
@@ -81,6 +83,12 @@ void fill(const at::Tensor& output, const at::Tensor& result, bool known) {
   known ? values::mark_known(data, dense.nbytes()) : values::mark_tainted(data, dense.nbytes());
 }
 
+c10::IValue on_device(const Operator& op, const at::Tensor& result, c10::Device device, bool known) {
+  at::Tensor output = allocate(op, result, device);
+  if (result.numel() > 0) fill(output, result, known);
+  return output;
+}
+
 }  // namespace
 
 void read_back(const Operator& op, Capture& capture, torch::jit::Stack& stack) {
@@ -92,22 +100,20 @@ void read_back(const Operator& op, Capture& capture, torch::jit::Stack& stack) {
   values::drain_stream(stream);
   recorder::sync_stream(stream);
 
-  const TensorRecord& record = capture.tensors[0];
   bool known = false;
-  std::vector<at::Tensor> results;
+  torch::jit::Stack results;
   if (is_small(capture)) {
     values::Lock lock;
-    known = !make_readable(capture, record);
-    results = compute(op, stack, host_alias(capture, record));
+    known = true;
+    for (const TensorRecord& t : capture.tensors) known = !make_readable(capture, t) && known;
+    results = compute(op, stack, capture);
   } else {
     results = outputs_for_zeros(op, stack, input);
   }
-  if (!known) values::count_unknown_read(op.name.c_str(), static_cast<size_t>(record.bytes()));
+  if (!known) values::count_unknown_read(op.name.c_str(), static_cast<size_t>(capture.bytes()));
   stack.resize(stack.size() - op.arguments.size());
-  for (const at::Tensor& result : results) {
-    at::Tensor output = allocate(op, result, input.device());
-    if (result.numel() > 0) fill(output, result, known);
-    stack.emplace_back(std::move(output));
+  for (c10::IValue& result : results) {
+    stack.push_back(result.isTensor() ? on_device(op, result.toTensor(), input.device(), known) : std::move(result));
   }
 }
 

@@ -1,4 +1,5 @@
-// Operators whose outputs have sizes that depend on values: nonzero and unique.
+// Operators that read values in the middle, of which they make a decision: nonzero and unique the sizes of their outputs, equal
+// its answer.
 #pragma once
 #include "capture.h"
 

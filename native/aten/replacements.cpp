@@ -1,31 +1,26 @@
 // CPU implementations of operators that exist for CUDA only, or that differ there.
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
-#include <array>
-
+#include "attention.h"
 #include "operator_policy.h"
+#include "stack_arguments.h"
 
 namespace phantora::aten {
 namespace {
 
 using torch::jit::Stack;
 
-template <size_t n>
-std::array<c10::IValue, n> take(Stack& stack) {
-  std::array<c10::IValue, n> arguments;
-  for (size_t i = n; i-- > 0;) arguments[i] = torch::jit::pop(stack);
-  return arguments;
-}
-
 std::optional<at::Tensor> optional(const c10::IValue& value) { return value.to<std::optional<at::Tensor>>(); }
 
 // mm, bmm and friends that accumulate in float32 and return it.
-void mm_dtype(Stack& stack) {
+void mm_dtype(Stack& stack, std::optional<at::Generator>) {
   auto [a, b, dtype] = take<3>(stack);
   stack.emplace_back(at::matmul(a.toTensor().to(dtype.toScalarType()), b.toTensor().to(dtype.toScalarType())));
 }
 
-void addmm_dtype(Stack& stack) {
+void addmm_dtype(Stack& stack, std::optional<at::Generator>) {
   auto [self, a, b, dtype, beta, alpha] = take<6>(stack);
   at::ScalarType type = dtype.toScalarType();
   at::Tensor product = at::matmul(a.toTensor().to(type), b.toTensor().to(type));
@@ -33,14 +28,14 @@ void addmm_dtype(Stack& stack) {
 }
 
 // CUDA counts integers too.
-void histc(Stack& stack) {
+void histc(Stack& stack, std::optional<at::Generator>) {
   auto [self, bins, min, max] = take<4>(stack);
   at::Tensor input = self.toTensor();
   at::Tensor counts = at::histc(input.to(at::kDouble), bins.toInt(), min.toScalar(), max.toScalar());
   stack.emplace_back(counts.to(input.scalar_type()));
 }
 
-void cudnn_convolution(Stack& stack) {
+void cudnn_convolution(Stack& stack, std::optional<at::Generator>) {
   auto [self, weight, padding, stride, dilation, groups, benchmark, deterministic, tf32] = take<9>(stack);
   at::Tensor input = self.toTensor();
   std::vector<int64_t> no_output_padding(static_cast<size_t>(input.dim()) - 2, 0);
@@ -48,7 +43,7 @@ void cudnn_convolution(Stack& stack) {
                                      dilation.toIntVector(), false, no_output_padding, groups.toInt()));
 }
 
-void cudnn_convolution_transpose(Stack& stack) {
+void cudnn_convolution_transpose(Stack& stack, std::optional<at::Generator>) {
   auto [self, weight, padding, output_padding, stride, dilation, groups, benchmark, deterministic, tf32] =
       take<10>(stack);
   stack.emplace_back(at::convolution(self.toTensor(), weight.toTensor(), std::nullopt, stride.toIntVector(),
@@ -56,7 +51,7 @@ void cudnn_convolution_transpose(Stack& stack) {
                                      groups.toInt()));
 }
 
-void cudnn_batch_norm(Stack& stack) {
+void cudnn_batch_norm(Stack& stack, std::optional<at::Generator>) {
   auto [input, weight, bias, mean, variance, training, factor, epsilon] = take<8>(stack);
   auto [output, save_mean, save_invstd] =
       at::native_batch_norm(input.toTensor(), optional(weight), optional(bias), optional(mean), optional(variance),
@@ -64,12 +59,61 @@ void cudnn_batch_norm(Stack& stack) {
   torch::jit::push(stack, output, save_mean, save_invstd, at::Tensor());
 }
 
-void cudnn_batch_norm_backward(Stack& stack) {
+void cudnn_batch_norm_backward(Stack& stack, std::optional<at::Generator>) {
   auto [input, grad, weight, mean, variance, save_mean, save_invstd, epsilon, reserve] = take<9>(stack);
   auto [grad_input, grad_weight, grad_bias] = at::native_batch_norm_backward(
       grad.toTensor(), input.toTensor(), optional(weight), optional(mean), optional(variance), optional(save_mean),
       optional(save_invstd), true, epsilon.toDouble(), {true, true, true});
   torch::jit::push(stack, grad_input, grad_weight, grad_bias);
+}
+
+void depthwise_convolution(Stack& stack, std::optional<at::Generator>) {
+  auto [self, weight, kernel, bias, stride, padding, dilation] = take<7>(stack);
+  at::Tensor input = self.toTensor();
+  std::vector<int64_t> no_output_padding(static_cast<size_t>(input.dim()) - 2, 0);
+  stack.emplace_back(at::convolution(input, weight.toTensor(), optional(bias), stride.toIntVector(),
+                                     padding.toIntVector(), dilation.toIntVector(), false, no_output_padding,
+                                     input.size(1)));
+}
+
+// The CPU's own would draw from the script's CPU generator.
+void native_dropout(Stack& stack, std::optional<at::Generator> generator) {
+  auto [input, p, train] = take<3>(stack);
+  at::Tensor x = input.toTensor();
+  if (!train.isNone() && !train.toBool()) {
+    torch::jit::push(stack, x.clone(), at::ones(x.sizes(), at::kBool));
+    return;
+  }
+  double keep = 1.0 - p.toDouble();
+  at::Tensor mask = at::empty(x.sizes(), at::kBool).bernoulli_(keep, generator);
+  torch::jit::push(stack, x * mask * (keep == 0.0 ? 0.0 : 1.0 / keep), mask);
+}
+
+void fused_dropout(Stack& stack, std::optional<at::Generator>) {
+  auto [self, keep, generator] = take<3>(stack);
+  at::Tensor x = self.toTensor();
+  at::Tensor mask = at::empty(x.sizes(), at::kByte).bernoulli_(keep.toDouble(), generator.to<std::optional<at::Generator>>());
+  torch::jit::push(stack, x * mask * (1.0 / keep.toDouble()), mask);
+}
+
+// y = x̂ w with x̂ = x r: dx = r (w dy − x̂ mean(x̂ w dy)), dw = Σ x̂ dy.
+void fused_rms_norm_backward(Stack& stack, std::optional<at::Generator>) {
+  auto [grad_output, input, normalized_shape, rstd, weight, mask] = take<6>(stack);
+  at::Tensor x = input.toTensor().to(at::kFloat), grad = grad_output.toTensor().to(at::kFloat);
+  at::Tensor r = rstd.toTensor().to(at::kFloat), normalized = x * r;
+  auto w = optional(weight);
+  bool has_weight = w && w->defined();
+  at::Tensor weighted = has_weight ? grad * w->to(at::kFloat) : grad;
+  std::vector<int64_t> inner, outer;
+  int64_t first = x.dim() - static_cast<int64_t>(normalized_shape.toIntVector().size());
+  for (int64_t i = 0; i < x.dim(); ++i) (i < first ? outer : inner).push_back(i);
+  at::Tensor grad_input = r * (weighted - normalized * at::mean(normalized * weighted, inner, true));
+  at::Tensor grad_weight;
+  if (has_weight) {
+    at::Tensor each = grad * normalized;
+    grad_weight = (outer.empty() ? each : each.sum(outer)).to(w->scalar_type());
+  }
+  torch::jit::push(stack, grad_input.to(input.toTensor().scalar_type()), grad_weight);
 }
 
 struct Entry {
@@ -83,6 +127,17 @@ constexpr Entry entries[] = {
     {"aten::addmm.dtype", addmm_dtype},
     {"aten::baddbmm.dtype", addmm_dtype},
     {"aten::histc", histc},
+    {"aten::native_dropout", native_dropout},
+    {"aten::_fused_dropout", fused_dropout},
+    {"aten::_fused_rms_norm_backward", fused_rms_norm_backward},
+    {"aten::_conv_depthwise2d", depthwise_convolution},
+    {"aten::conv_depthwise3d", depthwise_convolution},
+    {"aten::_scaled_dot_product_flash_attention", flash_attention},
+    {"aten::_scaled_dot_product_flash_attention_backward", flash_attention_backward},
+    {"aten::_scaled_dot_product_efficient_attention", efficient_attention},
+    {"aten::_scaled_dot_product_efficient_attention_backward", efficient_attention_backward},
+    {"aten::_scaled_dot_product_cudnn_attention", cudnn_attention},
+    {"aten::_scaled_dot_product_cudnn_attention_backward", cudnn_attention_backward},
     {"aten::cudnn_convolution", cudnn_convolution},
     {"aten::cudnn_convolution_transpose", cudnn_convolution_transpose},
     {"aten::cudnn_batch_norm", cudnn_batch_norm},
