@@ -291,7 +291,6 @@ UNSUPPORTED(cusparseXbsric02_zeroPivot)
 UNSUPPORTED(cusparseXbsrilu02_zeroPivot)
 UNSUPPORTED(cusparseXbsrsm2_zeroPivot)
 UNSUPPORTED(cusparseXbsrsv2_zeroPivot)
-UNSUPPORTED(cusparseXcoo2csr)
 UNSUPPORTED(cusparseXcoosortByColumn)
 UNSUPPORTED(cusparseXcoosortByRow)
 UNSUPPORTED(cusparseXcoosort_bufferSizeExt)
@@ -420,6 +419,7 @@ extern void cusparseSpSV_bufferSize(void);
 extern void cusparseSpSV_createDescr(void);
 extern void cusparseSpSV_destroyDescr(void);
 extern void cusparseSpSV_solve(void);
+extern void cusparseXcoo2csr(void);
 extern void cusparseZbsrmm(void);
 extern void cusparseZbsrmv(void);
 extern void cusparseZbsrsm2_analysis(void);
@@ -785,7 +785,7 @@ const struct phantora_function phantora_functions[] = {
     {"cusparseXbsrilu02_zeroPivot", (void*)&cusparseXbsrilu02_zeroPivot, phantora_function_unsupported},
     {"cusparseXbsrsm2_zeroPivot", (void*)&cusparseXbsrsm2_zeroPivot, phantora_function_unsupported},
     {"cusparseXbsrsv2_zeroPivot", (void*)&cusparseXbsrsv2_zeroPivot, phantora_function_unsupported},
-    {"cusparseXcoo2csr", (void*)&cusparseXcoo2csr, phantora_function_unsupported},
+    {"cusparseXcoo2csr", (void*)&cusparseXcoo2csr, phantora_function_emulated},
     {"cusparseXcoosortByColumn", (void*)&cusparseXcoosortByColumn, phantora_function_unsupported},
     {"cusparseXcoosortByRow", (void*)&cusparseXcoosortByRow, phantora_function_unsupported},
     {"cusparseXcoosort_bufferSizeExt", (void*)&cusparseXcoosort_bufferSizeExt, phantora_function_unsupported},
