@@ -12,6 +12,9 @@ _REPLY = struct.Struct("<QqII")
 _CORRECTION = struct.Struct("<Qq")
 _DATA = struct.Struct("<QQIIII")
 HEADER_BYTES = _HEADER.size
+RECORD_BYTES = 32
+_ASKING = frozenset({5, 6, 7, 8})
+"""Kinds of records that have a reply: SYNC, QUERY, EVENT_TIME, HOST_SYNC."""
 SPECULATED = 1
 EVERYONE = 0xFFFFFFFF
 
@@ -67,6 +70,17 @@ class FrameReader:
                 yield kind, payload
         finally:
             del buffer[:start]
+
+
+def questions(batch: bytes) -> Iterator[tuple[int, int]]:
+    """(request, lane) of each record of a BATCH payload that wants a reply."""
+    kinds = batch[::RECORD_BYTES]
+    if _ASKING.isdisjoint(kinds):
+        return
+    for number, kind in enumerate(kinds):
+        if kind in _ASKING:
+            record = batch[number * RECORD_BYTES : (number + 1) * RECORD_BYTES]
+            yield int.from_bytes(record[24:32], "little"), int.from_bytes(record[2:4], "little")
 
 
 def frame(kind: FrameType, payload: bytes) -> bytes:

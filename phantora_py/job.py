@@ -13,14 +13,14 @@ from phantora_py.collectives import CollectivePlanner
 from phantora_py.definitions import CostEngine, Definitions
 from phantora_py.diagnosis import explain
 from phantora_py.farewell import Farewell
-from phantora_py.frames import FrameType, ProtocolError, correction, reply
+from phantora_py.frames import FrameType, ProtocolError, correction, questions, reply
 from phantora_py.mail import Mail
 from phantora_py.outbox import Outbox
 from phantora_py.placement import Placement
 from phantora_py.topology import Topology
 
 if TYPE_CHECKING:
-    from phantora_netsim._core import Marks, Reply, Timeline, Waiting
+    from phantora_netsim._core import Marks, Reply, Timeline
 
 _PUMPS_PER_DRAIN = 256
 """Committed history is handed on once in so many advances: often enough for bounded memory, seldom enough for speed."""
@@ -59,7 +59,8 @@ class Job:
         self._held: dict[int, list[bytes]] = {}
         self._closing: set[int] = set()
         self._closed: set[int] = set()
-        self._told: set[tuple[int, int]] = set()
+        self._asked: list[dict[int, int]] = [{} for _ in placements]
+        """Per rank: requests without an answer, with their lanes."""
         self._pumps = 0
 
     @property
@@ -100,6 +101,7 @@ class Job:
         """The rank's process has ended or will send nothing more."""
         if rank in self._closed:
             return
+        self._asked[rank].clear()
         if rank in self._held:
             self._closing.add(rank)
         else:
@@ -121,12 +123,11 @@ class Job:
 
     def is_waiting(self) -> bool:
         """Whether some rank waits for an answer."""
-        return bool(self._waiting())
+        return any(self._asked)
 
     def is_at_an_end(self) -> bool:
         """Whether each rank has ended or waits for an answer on its main timeline."""
-        waiting = {lane.rank for lane in self._waiting() if lane.lane == 0}
-        return len(waiting | self.closed_ranks) == self.world_size
+        return all(rank in self.closed_ranks or 0 in asked.values() for rank, asked in enumerate(self._asked))
 
     def check_agreement(self) -> None:
         """Raises JobError if members of a collective have asked for different things."""
@@ -140,14 +141,17 @@ class Job:
 
     def diagnosis(self) -> str:
         """Who waits for what, for a job in which nothing can move."""
-        waiting = self._waiting()
         lines = [
             f"rank {lane.rank}{f' (thread {lane.lane})' if lane.lane else ''} has waited since "
             f"{lane.since_ns / 1e9:.6f} s for {self._explain(lane.reason)}"
-            for lane in waiting
+            for lane in self._simulation.waiting()
+            if self._asked[lane.rank]
         ]
-        elsewhere = sorted(set(range(self.world_size)) - self.closed_ranks - {lane.rank for lane in waiting})
-        lines += [f"rank {rank} waits for something outside CUDA and NCCL" for rank in elsewhere]
+        lines += [
+            f"rank {rank} waits for something outside CUDA and NCCL"
+            for rank, asked in enumerate(self._asked)
+            if not asked and rank not in self.closed_ranks
+        ]
         lines += [f"rank {rank} has ended" for rank in sorted(self.closed_ranks)]
         return "\n  ".join(lines)
 
@@ -160,6 +164,7 @@ class Job:
         self._drain()
 
     def _batch(self, rank: int, payload: bytes) -> None:
+        self._asked[rank].update(questions(payload))
         if rank in self._held or self.definitions.is_incomplete(rank):
             self._held.setdefault(rank, []).append(payload)
             return
@@ -188,16 +193,9 @@ class Job:
         for change in self._simulation.take_corrections():
             self._outbox.send(change.rank, correction(change.request, change.value))
         for answer in replies:
-            if answer.speculated:
-                self.speculated_answers += 1
-                self._told.add((answer.rank, answer.request))
+            self.speculated_answers += answer.speculated
+            self._asked[answer.rank].pop(answer.request, None)
             self._outbox.send(answer.rank, reply(answer.request, answer.value, speculated=answer.speculated))
-
-    def _waiting(self) -> list[Waiting]:
-        """Timelines whose request has no answer yet, not even a speculated one."""
-        waits = self._simulation.waiting()
-        self._told.intersection_update((wait.rank, wait.request) for wait in waits)
-        return [wait for wait in waits if wait.request and (wait.rank, wait.request) not in self._told]
 
     def _explain(self, text: str) -> str:
         return explain(text, self.definitions.comm_ranks(), self.catalogue)

@@ -1,11 +1,12 @@
 """Framing and msgpack: any cut gives the same frames, any garbage a ProtocolError."""
 
 import pytest
+from fake_rank import record
 from hypothesis import given
 from hypothesis import strategies as st
 
 from phantora_py.fields import Fields
-from phantora_py.frames import MAX_PAYLOAD_BYTES, FrameReader, FrameType, ProtocolError, data_address, frame
+from phantora_py.frames import MAX_PAYLOAD_BYTES, FrameReader, FrameType, ProtocolError, data_address, frame, questions
 
 FRAMES = st.lists(st.tuples(st.sampled_from(FrameType), st.binary(max_size=200)), max_size=8)
 
@@ -66,6 +67,13 @@ def test_wrong_fields_name_themselves() -> None:
     with pytest.raises(ProtocolError, match="'maps' is 3, not a map"):
         fields.maps("maps")
     assert fields.integer("absent", 0, 9, 4) == 4
+
+
+def test_questions_are_the_records_that_have_a_reply() -> None:
+    batch = record(1, 7) + record(5, 0, 11, lane=3) + record(10, 1) + record(8, 2, 2**63)
+    assert list(questions(batch)) == [(11, 3), (2**63, 0)]
+    assert list(questions(record(1, 7) * 3)) == []
+    assert list(questions(b"")) == []
 
 
 def test_a_data_header_is_checked() -> None:
