@@ -21,8 +21,10 @@ _STATUS = re.compile(
     rb"voluntary_ctxt_switches:\t(?P<yielded>\d+)\nnonvoluntary_ctxt_switches:\t(?P<preempted>\d+)",
     re.DOTALL,
 )
-_WATCHDOGS = (b"pt_nccl_",)
-"""PyTorch's NCCL watchdog and heartbeat monitor: they poll on timers and never move a job that is well."""
+_POLLERS = (b"pt_nccl_", b"gloo_tcp_loop", b"pt_tcpstore_uv")
+"""Threads that wake up by timers all the time. PyTorch's NCCL watchdog and heartbeat monitor never move a job that is well;
+the loops of gloo and of the TCPStore's server only carry messages, and whom a message wakes up is counted. Should one be
+under way at the moment of a scan, an answer is speculated too early: the core then corrects it."""
 _ASLEEP = b"S"
 _GONE = (b"Z", b"X")
 POLLS_TO_BE_A_POLLER = 100
@@ -44,12 +46,15 @@ class Quiescence:
         self._last = None
         self._wakes.clear()
 
-    def look(self, roots: Collection[int]) -> bool:
-        """Scans once. True if this scan and the one before prove that everything below `roots` slept in between."""
+    def look(self, roots: Collection[int], keepers: Collection[int] = ()) -> bool:
+        """Scans once. True if this scan and the one before prove that everything below `roots` slept in between.
+
+        `keepers` are launchers: they look after their children on timers, and only the children count.
+        """
         if self._suspect is not None and self._is_busy(*self._suspect):
             self._last = None
             return False
-        switches = self._scan(roots)
+        switches = self._scan(roots, keepers)
         last, self._last = self._last, switches
         if switches is None or last is None:
             return False
@@ -65,16 +70,18 @@ class Quiescence:
                 still = still and self._wakes[tid] >= POLLS_TO_BE_A_POLLER
         return still
 
-    def _scan(self, roots: Collection[int]) -> dict[int, int] | None:
+    def _scan(self, roots: Collection[int], keepers: Collection[int]) -> dict[int, int] | None:
         """Thread → context switches of all threads that count; None if one can move."""
         switches: dict[int, int] = {}
         for pid in self._tree(roots):
+            if pid in keepers:
+                continue
             for tid in self._threads(pid):
                 status = self._status(pid, tid)
                 if status is None:
                     return None  # it ended just now: that may have woken another
                 state, name, count = status
-                if state in _GONE or name.startswith(_WATCHDOGS):
+                if state in _GONE or name.startswith(_POLLERS):
                     continue
                 if state != _ASLEEP:
                     self._suspect = (pid, tid)

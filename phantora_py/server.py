@@ -184,7 +184,8 @@ class Server:
     def _scan(self) -> None:
         assert self.job is not None
         started_s = time.monotonic()
-        still = self._quiescence.look(self._root_pids())
+        launchers = self._launcher_pids()
+        still = self._quiescence.look(launchers.union(self._rank_pids.values()), launchers)
         now_s = time.monotonic()
         self._gap_s = max(_SCAN_GAP_S, _SCAN_SHARE * (now_s - started_s))
         is_spinning = not still and now_s - self._last_input_s > self._patience.spinning_s
@@ -221,10 +222,8 @@ class Server:
         """No byte is under way between the job and the simulator."""
         return all(peer.is_idle for peer in self._connections if peer.is_known) and not self._selector.select(0)
 
-    def _root_pids(self) -> set[int]:
-        """Processes below which everything belongs to the job."""
-        launchers = {connection.pid for connection in self._connections if connection.is_launcher}
-        return launchers.union(self._rank_pids.values())
+    def _launcher_pids(self) -> set[int]:
+        return {connection.pid for connection in self._connections if connection.is_launcher}
 
     def _drain_sockets(self) -> None:
         """Takes what had been sent before the end, for a moment at the most."""
