@@ -163,7 +163,9 @@ def test_the_users_own_sitecustomize_runs(workplace: Workplace) -> None:
 
 @pytest.mark.parametrize("lost", ["PYTHONPATH=/nowhere", "-u PYTHONPATH", "LD_PRELOAD=", "-u LD_PRELOAD"])
 def test_run_scripts_that_set_paths_anew(workplace: Workplace, lost: str) -> None:
-    workplace.script("show.py", "import os, sys\nsys.stdout.write(os.environ['PHANTORA_RANK'] + os.environ['LD_PRELOAD'] + '\\n')\n")
+    workplace.script(
+        "show.py", "import os, sys\nsys.stdout.write(os.environ['PHANTORA_RANK'] + os.environ['LD_PRELOAD'] + '\\n')\n"
+    )
     done = workplace.run("bash", "-c", f"env {lost} torchrun --nproc-per-node 2 show.py")
     lines = sorted(line for line in done.stdout.splitlines() if "phantora_preload" in line)
     assert [line[0] for line in lines] == ["0", "1"], done.stderr

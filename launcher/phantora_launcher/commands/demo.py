@@ -21,7 +21,7 @@ from phantora_launcher.supervisor import Job, supervise
 _CLUSTER = "titan-h100"
 _CONFIG_MODULE = "titan_llama3_8b"
 _RANKS = 8
-_DEFAULT_STEPS = 10
+_DEFAULT_STEPS = 6
 
 
 def add_to(app: typer.Typer) -> None:

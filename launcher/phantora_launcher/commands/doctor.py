@@ -38,9 +38,11 @@ def doctor(
 def _show(diagnosis: Diagnosis, with_symbols: bool) -> None:
     console = Console()
     for finding in diagnosis.findings:
-        console.print(f"{_MARKS[finding.verdict]:>6} [bold]{finding.what}[/]: {finding.found}", highlight=False)
+        console.print(
+            f"{_MARKS[finding.verdict]:>6} [bold]{finding.what}[/]: {finding.found}", highlight=False, soft_wrap=True
+        )
         if finding.hint and finding.verdict is not Verdict.GOOD:
-            console.print(f"       hint: {finding.hint}", highlight=False)
+            console.print(f"       hint: {finding.hint}", highlight=False, soft_wrap=True)
     shown = [symbol for symbol in diagnosis.symbols if with_symbols or symbol.policy is Policy.ABSENT]
     if shown:
         table = Table("library", "function", "policy", box=None, header_style="bold")

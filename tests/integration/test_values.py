@@ -1,0 +1,51 @@
+"""Values of device memory, as a script sees them.
+
+The scripts in values/ check themselves; what they read although nothing computed it shows in the report.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+SCRIPTS = Path(__file__).parent / "values"
+LIMIT_S = 900.0
+"""The hook may have to be compiled first, on a busy machine."""
+
+
+def report_of(folder: Path, script: str, *launcher: str, cluster: str = "dgx-h100") -> dict[str, Any]:
+    report = folder / "report.json"
+    command = [sys.executable, "-m", "phantora_launcher", "run", "--cluster", cluster, "--json", str(report), "--"]
+    command += [*(launcher or (sys.executable,)), str(SCRIPTS / script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report_read: dict[str, Any] = json.loads(report.read_text())
+    return report_read
+
+
+def test_small_tensors_are_true(tmp_path: Path) -> None:
+    assert report_of(tmp_path, "small_tensors.py")["unknown_reads"] == 0
+
+
+def test_small_models_train(tmp_path: Path) -> None:
+    assert report_of(tmp_path, "training.py")["unknown_reads"] == 0
+
+
+def test_random_numbers(tmp_path: Path) -> None:
+    assert report_of(tmp_path, "random_numbers.py")["unknown_reads"] == 0
+
+
+def test_unknown_values_are_benign_and_counted(tmp_path: Path) -> None:
+    assert report_of(tmp_path, "unknown.py")["unknown_reads"] > 0
+
+
+def test_peaks_outlive_resets(tmp_path: Path) -> None:
+    (rank,) = report_of(tmp_path, "memory.py")["ranks"]
+    assert rank["peak_allocated_bytes"] == 1 << 30
+
+
+def test_gloo_collectives_join_clocks(tmp_path: Path) -> None:
+    report_of(tmp_path, "gloo.py", "torchrun", "--nproc-per-node", "2")
