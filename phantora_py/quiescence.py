@@ -5,8 +5,9 @@ thread that sleeps in both with the same number has not run between the two read
 switched in, and to sleep again it would have been switched out and counted. All these intervals contain the moment
 between the scans. So at that moment no thread ran, and whatever is to happen must come from a timer or from outside.
 
-Known watchdogs wake up by timers and only look; their wake-ups are not counted. A thread that wakes up again and again
-while nothing reaches the simulator is polling and is treated the same from then on.
+Some threads wake up by timers, look, and sleep again; their switches are not counted. They hold nothing back: what is
+sent to them makes them runnable, and whom they wake is counted. They are known by their names, or by waking up again
+and again while nothing reaches the simulator.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _STATUS = re.compile(
     rb"voluntary_ctxt_switches:\t(?P<yielded>\d+)\nnonvoluntary_ctxt_switches:\t(?P<preempted>\d+)",
     re.DOTALL,
 )
-_POLLERS = (b"pt_nccl_", b"gloo_tcp_loop", b"pt_tcpstore_uv")
-"""Threads that wake up by timers all the time. PyTorch's NCCL watchdog and heartbeat monitor never move a job that is well;
-the loops of gloo and of the TCPStore's server only carry messages, and whom a message wakes up is counted. Should one be
-under way at the moment of a scan, an answer is speculated too early: the core then corrects it."""
+_WATCHDOGS = (b"pt_nccl_",)
+"""PyTorch's NCCL watchdog and heartbeat monitor never move a job that is well, so even running they do not count."""
+_POLLERS = (b"gloo_tcp_loop", b"pt_tcpstore_uv")
+"""The loops of gloo and of the TCPStore's server only carry messages; the first looks around every 10 ms, the second is
+asked by watchdogs."""
 _ASLEEP = b"S"
 _GONE = (b"Z", b"X")
 POLLS_TO_BE_A_POLLER = 100
@@ -39,6 +41,7 @@ class Quiescence:
         self._own_pid = os.getpid() if own_pid is None else own_pid
         self._last: dict[int, int] | None = None
         self._wakes: Counter[int] = Counter()
+        self._pollers: set[int] = set()
         self._suspect: tuple[int, int] | None = None  # (pid, tid) that was found busy last: looked at first
 
     def disturbed(self) -> None:
@@ -65,9 +68,11 @@ class Quiescence:
             return False
         still = True
         for tid, count in switches.items():
-            if count != last[tid]:
+            if count != last[tid] and tid not in self._pollers:
+                still = False
                 self._wakes[tid] += 1
-                still = still and self._wakes[tid] >= POLLS_TO_BE_A_POLLER
+                if self._wakes[tid] >= POLLS_TO_BE_A_POLLER:
+                    self._pollers.add(tid)
         return still
 
     def _scan(self, roots: Collection[int], keepers: Collection[int]) -> dict[int, int] | None:
@@ -81,12 +86,13 @@ class Quiescence:
                 if status is None:
                     return None  # it ended just now: that may have woken another
                 state, name, count = status
-                if state in _GONE or name.startswith(_POLLERS):
+                if state in _GONE or name.startswith(_WATCHDOGS):
                     continue
                 if state != _ASLEEP:
                     self._suspect = (pid, tid)
                     return None
-                switches[tid] = count
+                if not name.startswith(_POLLERS):
+                    switches[tid] = count
         self._suspect = None
         return switches
 

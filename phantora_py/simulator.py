@@ -25,6 +25,7 @@ from phantora_py.engines import FusedEngine
 from phantora_py.job import Job
 from phantora_py.outbox import Outbox
 from phantora_py.placement import Placement, placements
+from phantora_py.progress import Progress
 from phantora_py.recording import Recorder
 from phantora_py.report import Report
 from phantora_py.report_table import print_report
@@ -86,6 +87,7 @@ class _Simulator:
         job = Job(self._cluster, where, self._engine, outbox)
         self._report = Report(job.world_size, job.catalogue)
         job.observers.append(self._report)
+        job.observers.append(Progress(self._options.run_dir, job.world_size))
         if self._options.trace:
             self._trace = TraceWriter(self._options.trace, where, job.catalogue)
             job.observers.append(self._trace)

@@ -91,9 +91,28 @@ def test_a_thread_that_only_polls_is_ignored_in_the_end(tmp_path: Path) -> None:
     assert not any(stills[:POLLS_TO_BE_A_POLLER])
     assert stills[-1]
     quiescence.disturbed()
-    quiescence.look([ROOT])
-    proc.thread(ROOT, 100, "S", 10_000)
     assert not quiescence.look([ROOT])
+    proc.thread(ROOT, 100, "S", 10_000)
+    assert quiescence.look([ROOT])
+
+
+def test_known_pollers_may_wake_up_but_not_run(tmp_path: Path) -> None:
+    proc, quiescence = FakeProc(tmp_path), Quiescence(str(tmp_path), own_pid=999)
+    for scan in range(3):
+        proc.thread(ROOT, 100, "S", scan, name="gloo_tcp_loop")
+        assert quiescence.look([ROOT]) == (scan > 0)
+    proc.thread(ROOT, 100, "R", 3, name="gloo_tcp_loop")
+    assert not look(proc)
+
+
+def test_launchers_do_not_count_but_their_children_do(tmp_path: Path) -> None:
+    proc, quiescence = FakeProc(tmp_path), Quiescence(str(tmp_path), own_pid=999)
+    proc.thread(ROOT, 100, "R", 1)
+    proc.thread(200, 200, "S", 1, parent=ROOT)
+    quiescence.look([ROOT], keepers=[ROOT])
+    assert quiescence.look([ROOT], keepers=[ROOT])
+    proc.thread(200, 200, "R", 1, parent=ROOT)
+    assert not quiescence.look([ROOT], keepers=[ROOT])
 
 
 def test_real_processes(tmp_path: Path) -> None:
