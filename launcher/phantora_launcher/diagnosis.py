@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import phantora_native
-from phantora_native.functions import Policy
-from phantora_native.symbols import Symbol, TorchNotFound, imported_symbols
-
 from phantora_launcher import aten_hook, environment
 from phantora_launcher.aten_hook import Torch
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.job_environment import CUDA_LIBRARY_DIR, PRELOAD_LIBRARY
 from phantora_launcher.run_folder import RunFolder
+from phantora_native.functions import Policy
+from phantora_native.symbols import Symbol, TorchNotFound, imported_symbols
 from phantora_py.cluster import preset_names
 
 SCHEMA = "phantora.doctor/1"

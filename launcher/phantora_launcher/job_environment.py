@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import phantora_native
-
 from phantora_launcher import environment
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.run_folder import RunFolder

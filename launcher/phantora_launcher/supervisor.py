@@ -16,6 +16,7 @@ from phantora_launcher.janitor import Janitor
 from phantora_launcher.job_environment import job_environment, rank_variables
 from phantora_launcher.machine import HostTime, machine_lines
 from phantora_launcher.node_names import node_name
+from phantora_launcher.progress import ProgressReader
 from phantora_launcher.run_folder import RunFolder
 from phantora_launcher.simulator import ReportOptions, SimulatorProcess
 from phantora_py.cluster import Cluster, ClusterError, load_cluster
@@ -83,6 +84,7 @@ class _Supervisor:
         self._command_code: int | None = None
         self._stopped_by: int | None = None
         self._stop_deadline = float("inf")
+        self._progress = ProgressReader(folder)
 
     def run(self) -> int:
         processes.become_subreaper()
@@ -113,6 +115,8 @@ class _Supervisor:
         self._reap()
         if told is not None and told.si_signo in _STOP_SIGNALS:
             self._stop(told.si_signo)
+        if told is None and (line := self._progress.news()):
+            _say(line)
 
     def _reap(self) -> None:
         for pid, code in processes.reaped():

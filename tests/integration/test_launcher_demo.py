@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from phantora_launcher import demo
 from phantora_launcher.commands.demo import command_line
 from phantora_launcher.demo.assets import write_assets

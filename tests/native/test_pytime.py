@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import phantora_native
 import pytest
+
+import phantora_native
 
 EPOCH_NS = 1_800_000_000_000_000_000
 PRELUDE = f"""

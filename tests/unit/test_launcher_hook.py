@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from phantora_launcher import aten_hook, environment
 from phantora_launcher.aten_hook import Torch
 from phantora_launcher.errors import LaunchError

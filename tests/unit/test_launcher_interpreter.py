@@ -1,6 +1,7 @@
 """What a Python was started to run, from its command line."""
 
 import pytest
+
 from phantora_launcher.rank.interpreter import program
 
 

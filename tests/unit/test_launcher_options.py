@@ -4,6 +4,7 @@ import os
 from argparse import Namespace
 
 import pytest
+
 from phantora_launcher.torchrun.options import comma_separated, parse
 
 run = pytest.importorskip("torch.distributed.run")

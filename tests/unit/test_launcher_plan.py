@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.torchrun.options import parse
 from phantora_launcher.torchrun.output import Streams, parse_streams

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.node_names import node_name
 from phantora_launcher.run_folder import RunFolder

@@ -7,12 +7,12 @@ import sys
 from typing import Annotated
 
 import typer
-from phantora_native.functions import Policy
 from rich.console import Console
 from rich.table import Table
 
 from phantora_launcher import exit_codes
 from phantora_launcher.diagnosis import Diagnosis, Verdict, diagnose
+from phantora_native.functions import Policy
 
 _MARKS = {Verdict.GOOD: "[green]ok[/]", Verdict.NOTE: "[yellow]note[/]", Verdict.BAD: "[red]BAD[/]"}
 

@@ -24,7 +24,7 @@ def begin() -> None:
 
 
 def _come_back_with_preload() -> None:
-    """Starts this Python once more if a run script has set LD_PRELOAD anew: without our library it is no emulated machine."""
+    """Starts this Python once more if a run script has set LD_PRELOAD anew: without our library nothing is emulated."""
     library = os.path.join(os.environ[environment.NATIVE_DIR], "lib", "libphantora_preload.so")
     others = os.environ.get("LD_PRELOAD", "")
     if library not in others.replace(":", " ").split():
