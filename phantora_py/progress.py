@@ -18,7 +18,7 @@ _INTERVAL_S = 1.0
 
 
 class Progress:
-    """Observer of one job. The file holds the optimizer steps that every rank has ended, and the simulated ns so far."""
+    """Observer of one job. The file holds the optimizer steps that every rank has ended and the simulated ns so far."""
 
     def __init__(self, run_dir: Path, ranks: int) -> None:
         self._file = run_dir / PROGRESS_NAME
