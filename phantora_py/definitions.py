@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from phantora_netsim import Simulation
-
 from phantora_py.catalogue import Catalogue, CollectiveInfo, KernelInfo
 from phantora_py.cluster import Cluster, Device
 from phantora_py.collectives import COLLECTIVE_OPS, CollectivePlanner

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from phantora_netsim import Network, Simulation
-
 from phantora_py.catalogue import Catalogue
 from phantora_py.cluster import Cluster
 from phantora_py.collectives import CollectivePlanner
