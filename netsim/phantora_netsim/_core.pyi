@@ -57,7 +57,7 @@ class Waiting:
     lane: int
     request: int
     since_ns: int
-    reason: str  # "collective 3 of comm 7 as member 1: members 0, 2 have not come", …
+    reason: str  # "collective 3 of comm 7 as member 1 (rank 4, definition 2): members 0, 2 have not come", …
 
 class Timeline:
     """Committed nodes by end time, rank, and order within the rank, whenever they are taken; columns of equal length.

@@ -28,6 +28,11 @@ std::string members(const std::vector<uint32_t>& numbers) {
   return (numbers.size() == 1 ? "member " : "members ") + list(numbers);
 }
 
+// What a rank asked for, in its own numbers.
+std::string origin(RankId rank, uint32_t definition) {
+  return " (rank " + number(rank) + ", definition " + number(definition) + ")";
+}
+
 const char* have(const std::vector<uint32_t>& numbers) { return numbers.size() == 1 ? " has" : " have"; }
 
 }  // namespace
@@ -93,8 +98,8 @@ std::string Diagnosis::why(const Rank& rank, const Stream& stream, int depth) co
   if (stream.queue.empty()) return "nothing";
   const Item& head = stream.queue.front();
   if (head.kind == Kind::stream_wait) return why(rank, rank.recordings[RecordingId{head.subject}], depth - 1);
-  return head.point_to_point ? why(state_.launches[LaunchId{head.subject}], head.member)
-                             : why(state_.operations[OperationId{head.subject}], head.member);
+  return head.point_to_point ? why(state_.launches[LaunchId{head.subject}], head)
+                             : why(state_.operations[OperationId{head.subject}], head);
 }
 
 std::string Diagnosis::why(const Rank& rank, const Recording& recording, int depth) const {
@@ -102,7 +107,7 @@ std::string Diagnosis::why(const Rank& rank, const Recording& recording, int dep
   return why(rank, rank.streams[recording.stream], depth - 1);
 }
 
-std::string Diagnosis::why(const Operation& operation, uint32_t member) const {
+std::string Diagnosis::why(const Operation& operation, const Item& item) const {
   std::vector<uint32_t> missing;
   std::vector<uint32_t> busy;
   for (uint32_t i = 0; i < operation.members.size(); ++i) {
@@ -110,7 +115,8 @@ std::string Diagnosis::why(const Operation& operation, uint32_t member) const {
     if (operation.members[i].come && !operation.members[i].ready) busy.push_back(i);
   }
   std::string text = "collective " + std::to_string(operation.sequence) + " of comm " +
-                     number(definitions_.comm_name(operation.comm)) + " as member " + number(member) + ": ";
+                     number(definitions_.comm_name(operation.comm)) + " as member " + number(item.member) +
+                     origin(operation.members[item.member].rank, item.definition) + ": ";
   if (operation.mismatched) text += "members do not ask for the same; ";
   if (!missing.empty()) return text + members(missing) + have(missing) + " not come";
   if (!busy.empty()) return text + members(busy) + have(busy) + " other work before it";
@@ -118,18 +124,19 @@ std::string Diagnosis::why(const Operation& operation, uint32_t member) const {
   return text + "under way since " + number(operation.start) + " ns";
 }
 
-std::string Diagnosis::why(const Launch& launch, uint32_t member) const {
+std::string Diagnosis::why(const Launch& launch, const Item& item) const {
   for (const TransferId id : launch.transfers) {
     const Transfer& transfer = state_.transfers[id];
     if (transfer.sender.ready && transfer.receiver.ready) continue;
-    const bool sends = transfer.source == member;
+    const bool sends = transfer.source == item.member;
     const Transfer::Side& other = sends ? transfer.receiver : transfer.sender;
     return (sends ? "send " : "receive ") + std::to_string(transfer.sequence) + " of comm " +
            number(definitions_.comm_name(transfer.comm)) + (sends ? " to member " : " from member ") +
-           number(sends ? transfer.destination : transfer.source) + " as member " + number(member) + ": the " +
-           (sends ? "receiver has " : "sender has ") + (other.come ? "other work before it" : "not come");
+           number(sends ? transfer.destination : transfer.source) + " as member " + number(item.member) +
+           origin(launch.rank, item.definition) + ": the " + (sends ? "receiver has " : "sender has ") +
+           (other.come ? "other work before it" : "not come");
   }
-  return "sends and receives under way as member " + number(member);
+  return "sends and receives under way as member " + number(item.member) + origin(launch.rank, item.definition);
 }
 
 std::string Diagnosis::why(const HostGroup& group, HostGroupId id, RankId rank) const {
@@ -177,8 +184,7 @@ std::string Diagnosis::mismatch(const Operation& operation) const {
                      number(definitions_.comm_name(operation.comm)) + ": ";
   for (size_t i = 0; i < by_first.size(); ++i) {
     const Operation::Member& first = operation.members[by_first[i].front()];
-    text += (i ? " disagree with " : "") + members(by_first[i]) + " (rank " + number(first.rank) + ", definition " +
-            number(first.definition) + ")";
+    text += (i ? " disagree with " : "") + members(by_first[i]) + origin(first.rank, first.definition);
   }
   return text;
 }

@@ -33,8 +33,8 @@ class Diagnosis {
   std::string why(const Rank& rank, const Wait& wait) const;
   std::string why(const Rank& rank, const Stream& stream, int depth) const;
   std::string why(const Rank& rank, const Recording& recording, int depth) const;
-  std::string why(const Operation& operation, uint32_t member) const;
-  std::string why(const Launch& launch, uint32_t member) const;
+  std::string why(const Operation& operation, const Item& item) const;
+  std::string why(const Launch& launch, const Item& item) const;
   std::string why(const HostGroup& group, HostGroupId id, RankId rank) const;
   std::string mismatch(const Operation& operation) const;
 

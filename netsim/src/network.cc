@@ -34,8 +34,8 @@ void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& acti
 }
 
 Time FlowNetwork::next(Time horizon) {
-  if (horizon > now_) settle();
   const Time timer = timers_.empty() ? kNever : timers_.front().time;
+  if (std::min(horizon, timer) > now_) settle();  // nothing more happens at now_
   const Time end = ends_.empty() ? kNever : flows_[ends_.top()].end;
   return std::min(timer, end);
 }

@@ -24,7 +24,7 @@ def programs(most_instructions: int = 50) -> st.SearchStrategy[bytes]:
 DELTAS = (0, 0, 0, 1, 2, 10, 37, 100, 1000, 5000)
 DURATIONS = ((0, 0), (1, 1), (10, 3), (100, 100), (999, 1), (1000, 500), (7777, 5))
 CAPACITIES = (1_000_000_000, 2_000_000_000, 3_000_000_000, 500_000_000, 7_000_000_000)
-VOLUMES = (0, 0, 1, 100, 1000, 1000, 4096, 99_999, 10**7, 10**11)
+VOLUMES = (0, 0, 1, 100, 1000, 1000, 4096, 99_999, 10**7, 10**9)  # so that doubles tell whole nanoseconds apart
 LATENCIES = (0, 0, 1, 5, 100, 1000)
 WEIGHTS = (1.0, 1.0, 0.5, 1.75, 2.0, 3.0)
 CAPS = (float("inf"), float("inf"), 1e9, 4e8)
@@ -110,6 +110,10 @@ class Generator:
         for rank in self.job.ranks:
             rank.streams = {0: 0, 1: 0, 2: 0, 3: 1}
             rank.kernels = {number + 1: durations for number, durations in enumerate(DURATIONS)}
+        for author in self.authors:
+            for lane in range(1, 1 + dice.below(3)):
+                author.write(Dice(b""), Kind.LANE_BEGIN, a=lane)
+                author.lanes[lane] = Lane()
         for start in range(HEADER_BYTES, len(data), INSTRUCTION_BYTES):
             self._instruct(Dice(data[start : start + INSTRUCTION_BYTES]))
 
@@ -142,9 +146,9 @@ class Generator:
         )
         dice.of(instructions)(dice)
 
-    def _transfer(self, dice: Dice) -> Transfer:
+    def _transfer(self, dice: Dice, variant: int = 0) -> Transfer:
         volume, latency = dice.of(self.volumes), dice.of(LATENCIES)
-        choice = dice.below(16)
+        choice = (dice.below(16) + variant) % 16
         links = tuple(
             (link, self.weights[(choice + link) % len(self.weights)])
             for link in range(len(self.job.capacities))
@@ -174,8 +178,9 @@ class Generator:
         """A launch on every member: a ring, a pair, or everyone to everyone."""
         choice = dice.below(len(self.comms))
         members = self.comms[choice]
-        transfer, pattern, wrong = self._transfer(dice), dice.below(3), dice.below(64)
+        pattern, wrong, uniform = dice.below(3), dice.below(64), dice.below(2)
         size = len(members)
+        transfers = [self._transfer(Dice(dice.data[4:]), 0 if uniform else source) for source in range(size)]
         pairs = {
             0: [(0, size - 1)],
             1: [(member, (member + 1) % size) for member in range(size)],
@@ -184,7 +189,7 @@ class Generator:
         for member, rank in enumerate(members):
             if wrong == 63 and member == 0:
                 continue
-            sends = tuple((target, transfer) for source, target in pairs if source == member)
+            sends = tuple((target, transfers[source]) for source, target in pairs if source == member)
             receives = tuple(source for source, target in pairs if target == member)
             author = self.authors[rank]
             number = author.define(Group(10 * (choice + 1), member, sends, receives))

@@ -1,5 +1,6 @@
 """The order in which the ranks' records arrive, and how they are cut into batches, leaves no trace in the core."""
 
+import itertools
 import random
 from collections.abc import Callable
 
@@ -55,6 +56,20 @@ def test_random_deliveries_give_the_same(program: bytes, seed: int) -> None:
     expected = run_in_order(job)
     dice = Dice(random.Random(seed).randbytes(4000))
     assert committed(deliver(job, dice).outcome, expected) == expected
+
+
+def test_ranks_that_end_with_their_first_batch() -> None:
+    """The last one lets the horizon leave the instant at which all start, and its own flow is of that instant still."""
+    ring_of_messages = b"\x1d" + bytes(7) + b"\xf3N\x01\x00b\x00\x00\x00"
+    job = generate(ring_of_messages, rough=True)
+    expected = run_in_order(job)
+    for order in itertools.islice(itertools.permutations(range(len(job.ranks))), 0, None, 13):
+        run = Run(job)
+        for rank in order:
+            run.feed(rank, job.ranks[rank].records)
+            run.simulation.close_rank(rank)
+            run.advance()
+        assert run.finish() == expected
 
 
 @pytest.mark.parametrize("make", [fsdp_job, pipeline_job])

@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+
 from phantora_netsim import RECORD_BYTES, Activity, Network, Simulation
 
 KERNEL, EVENT_RECORD, STREAM_WAIT, COLLECTIVE, SYNC, QUERY, EVENT_TIME = range(1, 8)
@@ -295,7 +296,7 @@ def test_a_missing_member_is_named() -> None:
     assert made.speculate() == []
     (waiting,) = made.waiting()
     assert (waiting.rank, waiting.lane, waiting.request, waiting.since_ns) == (1, 0, 4, 6)
-    assert waiting.reason == "collective 0 of comm 5 as member 1: members 0, 2 have not come"
+    assert waiting.reason == "collective 0 of comm 5 as member 1 (rank 1, definition 1): members 0, 2 have not come"
 
 
 def test_a_missing_receiver_and_a_missing_host_are_named() -> None:
@@ -307,7 +308,7 @@ def test_a_missing_receiver_and_a_missing_host_are_named() -> None:
     made.feed(1, record(HOST_SYNC, 0, a=1, b=1))
     assert replies(made) == {}
     assert [waiting.reason for waiting in made.waiting()] == [
-        "send 0 of comm 5 to member 1 as member 0: the receiver has not come",
+        "send 0 of comm 5 to member 1 as member 0 (rank 0, definition 1): the receiver has not come",
         "host synchronisation 0 of group 3: rank 0 has not come",
     ]
 
