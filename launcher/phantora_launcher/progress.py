@@ -31,4 +31,4 @@ class ProgressReader:
             steps, simulated_ns = (int(word) for word in self._file.read_text().split())
         except (OSError, ValueError):
             return "nothing simulated yet, the ranks are starting"
-        return f"{steps} optimizer steps simulated, {simulated_ns / 1e9:.3f} s of simulated time"
+        return f"optimizer steps simulated: {steps}, simulated time: {simulated_ns / 1e9:.3f} s"

@@ -27,9 +27,9 @@ def test_steps_of_the_slowest_rank_count(tmp_path: Path, monkeypatch: pytest.Mon
     progress.observe(
         columns(end_ns=[5, 2_500_000_000]), columns(rank=[0, 0, 1, 1], kind=[10, 10, 10, 13], a=[1, 1, 1, 1])
     )
-    assert (reader.news() or "").endswith("1 optimizer steps simulated, 2.500 s of simulated time")
+    assert (reader.news() or "").endswith("optimizer steps simulated: 1, simulated time: 2.500 s")
     progress.observe(columns(end_ns=[]), columns(rank=[1, 1], kind=[10, 10], a=[1, 2]))
-    assert (reader.news() or "").endswith("2 optimizer steps simulated, 2.500 s of simulated time")
+    assert (reader.news() or "").endswith("optimizer steps simulated: 2, simulated time: 2.500 s")
 
 
 def test_nothing_is_said_before_its_time(tmp_path: Path) -> None:
