@@ -4,15 +4,18 @@ Both sides are compiled only, never linked or run: a constant beside each functi
 from the object file. Headers are used where a wheel or toolkit holds them.
 """
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
-ROOT = Path(__file__).parents[2]
-SHIMS = ROOT / "native" / "shims"
-RUNTIME = ROOT / "native" / "runtime" / "include"
+from phantora_native.functions import Policy, load
+
+NATIVE = Path(__file__).parents[2] / "native"
+SHIMS = NATIVE / "shims"
+RUNTIME = NATIVE / "runtime" / "include"
 
 HEADERS = {
     "cublas": ["cublas_v2.h"],
@@ -84,33 +87,11 @@ def spelled(folder: Path, source: str, names: list[str], options: list[str]) -> 
     return dict(zip(text[::2], text[1::2], strict=True))
 
 
-def defined(source: Path, folder: Path, options: list[str]) -> list[str]:
-    """C functions that a source defines."""
-    built = folder / "defined.o"
-    command = [
-        "g++",
-        "-std=c++20",
-        "-O0",
-        "-fPIC",
-        "-w",
-        "-DPHANTORA_CUDA=13",
-        *options,
-        "-c",
-        str(source),
-        "-o",
-        str(built),
-    ]
-    subprocess.run(command, check=True)
-    with built.open("rb") as file:
-        symbols = ELFFile(file).get_section_by_name(".symtab")
-        return sorted(
-            symbol.name
-            for symbol in symbols.iter_symbols()
-            if symbol["st_info"]["bind"] == "STB_GLOBAL"
-            and symbol["st_info"]["type"] == "STT_FUNC"
-            and symbol["st_shndx"] != "SHN_UNDEF"
-            and not symbol.name.startswith("_Z")
-        )
+def declared(source: Path, emulated: set[str], options: list[str]) -> list[str]:
+    """Which of the emulated functions a source defines or calls; macros make many of the names."""
+    command = ["g++", "-std=c++20", "-E", "-P", "-DPHANTORA_CUDA=13", *options, str(source)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return sorted((set(re.findall(r"\b(\w+)\(", text)) & emulated) - OVERLOADED)
 
 
 @pytest.mark.parametrize("library", sorted(HEADERS))
@@ -122,11 +103,12 @@ def test_signatures_are_nvidias(library: str, tmp_path: Path) -> None:
     ours = ["-I", str(SHIMS), "-I", str(RUNTIME)]
     theirs = [option for path in [*folders, *crt_folders()] for option in ("-isystem", str(path))]
     includes = PRELUDE + "".join(f"#include <{each}>\n" for each in HEADERS[library])
+    emulated = {f.name for f in load(NATIVE / "spec" / f"{library}.toml").with_policy(Policy.EMULATED)}
     mine: dict[str, str] = {}
     for source in sorted((SHIMS / library).glob("*.cpp")):
-        names = [name for name in defined(source, tmp_path, ours) if name not in OVERLOADED]
-        if names:
+        if names := declared(source, emulated, ours):
             mine |= spelled(tmp_path, f'#include "{source}"', names, ours)
+    assert mine.keys() == emulated - OVERLOADED
     assert mine == spelled(tmp_path, includes, sorted(mine), theirs), f"differs from {header}"
 
 
@@ -134,3 +116,12 @@ def crt_folders() -> list[Path]:
     """Where crt/host_config.h lies: the toolkit's own package, or Triton's copy."""
     triton = pytest.importorskip("triton")
     return [Path(path) / "backends" / "nvidia" / "include" for path in triton.__path__]
+
+
+def test_layouts_are_nvidias() -> None:
+    folders = include_folders()
+    if not any((path / "cudnn.h").is_file() for path in folders):
+        pytest.skip("no cudnn.h on this machine")
+    theirs = [option for path in [*folders, *crt_folders()] for option in ("-isystem", str(path))]
+    command = ["g++", "-std=c++20", "-fsyntax-only", "-w", "-I", str(SHIMS), "-I", str(RUNTIME), *theirs]
+    subprocess.run([*command, str(Path(__file__).parent / "library_layouts.cpp")], check=True)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from cuda_programs import HERE, MACHINE, run_as_rank
+
 from phantora_native import INCLUDE_DIR, LIBRARY_DIR
 from phantora_native.absent import build_stubs
 from phantora_native.functions import Policy

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from phantora_native.absent import stub_source
 from phantora_native.functions import Policy, SpecError, load, load_all
 from phantora_native.symbols import Symbol, TorchNotFound, cuda_major, imported_symbols
