@@ -1,8 +1,8 @@
-"""Writes native/shims/generated from native/spec: `python native/codegen` (or `--check`, which only compares).
+"""Writes native/shims/generated from native/spec; run in native/: `python -m codegen` (`--check` only compares).
 
 Per library: <library>.c (stubs, constants, the table of all functions) and <library>.map.cuda<major> (version script);
-for all: cuda<major>.cmake (which libraries to build under which SONAME). The output is checked in, so that a build needs no
-generator; a test runs `--check`.
+for all: cuda<major>.cmake (which libraries to build under which SONAME). The output is checked in, so that a build
+needs no generator; a test runs `--check`.
 """
 
 import argparse
@@ -10,16 +10,14 @@ import difflib
 import sys
 from pathlib import Path
 
-NATIVE = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(NATIVE))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
+from codegen.render import render
 from phantora_native.functions import load_all
-from render import render
+
+NATIVE = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python native/codegen", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m codegen", description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with what is checked in; exit 1 on a difference")
     parser.add_argument("--spec", type=Path, default=NATIVE / "spec", help="directory of the spec files")
     parser.add_argument("--output", type=Path, default=NATIVE / "shims" / "generated")
@@ -29,7 +27,7 @@ def main() -> int:
 
 
 def write(wanted: dict[str, str], output: Path) -> int:
-    """Brings `output` to hold exactly the wanted files; leaves equal ones untouched, so that nothing is rebuilt in vain."""
+    """Brings `output` to hold exactly the wanted files; equal ones stay untouched, lest they be compiled again."""
     output.mkdir(parents=True, exist_ok=True)
     for stale in _present(output).keys() - wanted.keys():
         (output / stale).unlink()
@@ -50,7 +48,8 @@ def check(wanted: dict[str, str], output: Path) -> int:
         )
     if differing:
         print(
-            f"{len(differing)} files of {output} are out of date\n  hint: run `python native/codegen`", file=sys.stderr
+            f"{len(differing)} files of {output} are out of date\n  hint: run `python -m codegen` in native/",
+            file=sys.stderr,
         )
     return 1 if differing else 0
 

@@ -23,7 +23,7 @@ def build_stubs(
 ) -> Path | None:
     """The library that defines the absent ones of `symbols`, compiled into `directory` unless it lies there already.
 
-    None when nothing is absent. `library_dir` holds libphantora_rt.so; `compiler` is a C compiler that takes gcc's options.
+    None when nothing is absent. `library_dir` holds libphantora_rt.so; `compiler` is a C compiler with gcc's options.
     Safe when several processes do it at once. Raises CompilerError.
     """
     absent = [symbol for symbol in symbols if symbol.policy is Policy.ABSENT]

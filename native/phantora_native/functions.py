@@ -2,9 +2,9 @@
 
 One file a library, one line a function:
 
-    cublasCreate_v2 = "emulated"       a hand-written source in native/shims/<library>/ defines it; the link fails if none does
-    cublasXerbla = "unsupported"       a generated stub ends the rank, naming function and library
-    cuptiFinalize = { ... }            a constant: a generated function that only returns what the line states, and why
+    cublasCreate_v2 = "emulated"    a source in native/shims/<library>/ defines it; the link fails if none does
+    cublasXerbla = "unsupported"    a generated stub ends the rank, naming function and library
+    cuptiFinalize = { ... }         a constant: a generated function returns what the line states, and does no more
 
 Read by the generator (native/codegen), by `phantora doctor` and by the tests.
 """
@@ -37,7 +37,7 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True)
 class Constant:
-    """A function whose whole effect is a stated result: `returns` of type `type`, after storing `out` through its arguments."""
+    """A function whose whole effect is a stated result: it stores `out` through its arguments and returns `returns`."""
 
     type: str
     """C type of the result."""

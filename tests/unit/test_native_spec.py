@@ -24,7 +24,7 @@ def torch_dir() -> Path:
 
 def test_generated_files_are_up_to_date() -> None:
     result = subprocess.run(
-        [sys.executable, NATIVE / "codegen", "--check"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "codegen", "--check"], cwd=NATIVE, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr
 
