@@ -61,10 +61,13 @@ void fill_permutation(at::Tensor indices, int64_t dim) {
 int softened_output(const Operator& op) {
   switch (op.benign) {
     case Benign::all_true:
-    case Benign::all_false: return 0;
+    case Benign::all_false:
+      return 0;
     case Benign::balanced:
-    case Benign::permutation: return 1;
-    default: return -1;
+    case Benign::permutation:
+      return 1;
+    default:
+      return -1;
   }
 }
 
@@ -73,16 +76,26 @@ void fill(const Operator& op, const Capture& capture, const TensorRecord& output
   const TensorRecord& input = capture.tensors[0];
   int64_t dim = dimension(op, capture, input.rank);
   switch (op.benign) {
-    case Benign::all_true: tensor.fill_(1); break;
-    case Benign::all_false: tensor.fill_(0); break;
-    case Benign::balanced: fill_balanced(tensor, dim, input.rank ? capture.sizes(input)[dim] : 1); break;
-    case Benign::permutation: fill_permutation(tensor, dim); break;
-    case Benign::zeros: break;
+    case Benign::all_true:
+      tensor.fill_(1);
+      break;
+    case Benign::all_false:
+      tensor.fill_(0);
+      break;
+    case Benign::balanced:
+      fill_balanced(tensor, dim, input.rank ? capture.sizes(input)[dim] : 1);
+      break;
+    case Benign::permutation:
+      fill_permutation(tensor, dim);
+      break;
+    case Benign::zeros:
+      break;
   }
 }
 
 void make_finite(const Capture& capture, const TensorRecord& t) {
-  if (t.place != Place::device || !(c10::isFloatingType(t.dtype) || c10::isComplexType(t.dtype)) || t.numel == 0) return;
+  if (t.place != Place::device || !(c10::isFloatingType(t.dtype) || c10::isComplexType(t.dtype)) || t.numel == 0)
+    return;
   at::Tensor tensor = host_alias(capture, t);
   if (c10::isFloat8Type(t.dtype) || c10::isComplexType(t.dtype)) {
     at::Tensor wide = tensor.to(c10::isComplexType(t.dtype) ? at::kComplexDouble : at::kFloat);

@@ -7,7 +7,8 @@
 namespace phantora::aten {
 namespace {
 
-// The few functions of Python's stable C API that are needed, found in the process: the hook is built without its headers.
+// The few functions of Python's stable C API that are needed, found in the process: the hook is built without its
+// headers.
 struct Python {
   using Object = void;
   int (*is_initialized)();

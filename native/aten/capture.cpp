@@ -61,6 +61,7 @@ void pack_tensor(const Capture& capture, const TensorRecord& t, wire::Pack& pack
 
 Capture::Capture(const Operator& op, const torch::jit::Stack& stack) : hash_(op.hash) {
   const c10::IValue* first = stack.data() + stack.size() - op.arguments.size();
+  ignores_self_ = op.beta >= 0 && first[op.beta].isScalar() && first[op.beta].toScalar().equal(0);
   training_ = op.training < 0 || first[op.training].toBool();
   for (size_t i = 0; i < op.arguments.size(); ++i) add(op, i, first[i]);
 }
@@ -68,18 +69,19 @@ Capture::Capture(const Operator& op, const torch::jit::Stack& stack) : hash_(op.
 void Capture::add(const Operator& op, size_t index, const c10::IValue& value) {
   const ArgumentInfo& info = op.arguments[index];
   bool write = info.write || (info.statistic && training_);
+  bool unread = info.out || (info.scaled_by_beta && ignores_self_);
   if (value.isTensor()) {
-    add_tensor(value.toTensor(), write, info.out);
+    add_tensor(value.toTensor(), write, unread);
     arguments.push_back({Kind::tensor, 1});
   } else if (value.isTensorList()) {
     auto list = value.toTensorList();
     mix(list.size());
-    for (const at::Tensor& tensor : list) add_tensor(tensor, write, info.out);
+    for (const at::Tensor& tensor : list) add_tensor(tensor, write, unread);
     arguments.push_back({Kind::list, static_cast<uint32_t>(list.size())});
   } else if (is_optional_tensor_list(value)) {
     const auto& list = value.toListRef();
     mix(list.size());
-    for (const c10::IValue& item : list) add_tensor(item.isNone() ? at::Tensor() : item.toTensor(), write, info.out);
+    for (const c10::IValue& item : list) add_tensor(item.isNone() ? at::Tensor() : item.toTensor(), write, unread);
     arguments.push_back({Kind::optional_list, static_cast<uint32_t>(list.size())});
   } else {
     mix_value(value, info.magnitude);
@@ -138,10 +140,10 @@ void Capture::account(const TensorRecord& t) {
   integral_ = integral_ && (t.place == Place::absent || c10::isIntegralType(t.dtype, true));
 }
 
-void Capture::add_tensor(const at::Tensor& tensor, bool write, bool out) {
+void Capture::add_tensor(const at::Tensor& tensor, bool write, bool unread) {
   TensorRecord t = record(tensor);
   t.write = write;
-  t.out = out;
+  t.unread = unread;
   if (t.place == Place::host) host_tensors.push_back(tensor);
   mix(static_cast<uint64_t>(t.dtype) << 16 | t.rank << 1 | t.write);
   for (size_t i = t.shape_at; i < shapes.size(); ++i) mix(shapes[i]);
@@ -162,7 +164,7 @@ void Capture::add_returns(const Operator& op, const torch::jit::Stack& stack) {
       for (int j = 0; j < argument; ++j) at += arguments[j].count;
       TensorRecord now = record(first[i].toTensor());
       now.write = tensors[at].write;
-      now.out = tensors[at].out;
+      now.unread = tensors[at].unread;
       bytes_ += now.bytes() - tensors[at].bytes();
       tensors[at] = now;
     } else if (first[i].isTensor()) {

@@ -22,7 +22,7 @@ struct TensorRecord {
   at::ScalarType dtype = at::ScalarType::Undefined;
   Place place = Place::absent;
   bool write = false;
-  bool out = false;
+  bool unread = false;  // only written, or multiplied by zero
   bool conjugated = false;
   bool negated = false;
 
@@ -45,9 +45,9 @@ class Capture {
   void add_returns(const Operator& op, const torch::jit::Stack& stack);
 
   uint64_t hash() const { return hash_; }
-  int64_t bytes() const { return bytes_; }       // of all tensors
-  bool strided() const { return strided_; }      // all tensors are plain ones that we can address
-  bool integral() const { return integral_; }    // no floating point or complex tensor among them
+  int64_t bytes() const { return bytes_; }     // of all tensors
+  bool strided() const { return strided_; }    // all tensors are plain ones that we can address
+  bool integral() const { return integral_; }  // no floating point or complex tensor among them
 
   c10::ArrayRef<int64_t> sizes(const TensorRecord& t) const { return {&shapes[t.shape_at], t.rank}; }
   c10::ArrayRef<int64_t> strides(const TensorRecord& t) const { return {&shapes[t.shape_at] + t.rank, t.rank}; }
@@ -59,17 +59,17 @@ class Capture {
   // For computing later: nothing that the caller may change meanwhile is shared.
   void detach_from_caller();
 
-  c10::SmallVector<TensorRecord, 6> tensors;      // of the arguments, lists flattened
-  c10::SmallVector<TensorRecord, 3> fresh;        // returned and not an argument
+  c10::SmallVector<TensorRecord, 6> tensors;  // of the arguments, lists flattened
+  c10::SmallVector<TensorRecord, 3> fresh;    // returned and not an argument
   c10::SmallVector<ArgumentRecord, 12> arguments;
-  c10::SmallVector<c10::IValue, 8> values;        // arguments that are no tensors
-  c10::SmallVector<at::Tensor, 1> host_tensors;   // those with Place::host, in order
+  c10::SmallVector<c10::IValue, 8> values;       // arguments that are no tensors
+  c10::SmallVector<at::Tensor, 1> host_tensors;  // those with Place::host, in order
   c10::SmallVector<int64_t, 40> shapes;
 
  private:
   void add(const Operator& op, size_t index, const c10::IValue& value);
   TensorRecord record(const at::Tensor& tensor);
-  void add_tensor(const at::Tensor& tensor, bool write, bool out);
+  void add_tensor(const at::Tensor& tensor, bool write, bool unread);
   void account(const TensorRecord& t);
   void mix(uint64_t word) { hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15u, hash_ ^= hash_ >> 29; }
   void mix_value(const c10::IValue& value, bool magnitude);
@@ -78,6 +78,7 @@ class Capture {
   int64_t bytes_ = 0;
   bool strided_ = true;
   bool integral_ = true;
+  bool ignores_self_;
   bool training_;
 };
 

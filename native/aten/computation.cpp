@@ -70,7 +70,7 @@ torch::jit::Stack Computation::arguments() const {
 bool Computation::read_inputs() {
   bool unknown = false;
   for (const TensorRecord& t : capture_.tensors) {
-    if (t.place != Place::device || t.numel == 0 || t.out) continue;
+    if (t.place != Place::device || t.numel == 0 || t.unread) continue;
     unknown = make_readable(capture_, t) || unknown;
   }
   return unknown;
@@ -92,15 +92,16 @@ void Computation::run() {
   if (tainted) soften_outputs(op_, capture_);
 }
 
-// Copies what the CPU returned into the memory that the CUDA kernel returned. Outputs to which the CPU gives another shape
-// stay unknown.
+// Copies what the CPU returned into the memory that the CUDA kernel returned. Where the CPU returns nothing the CUDA
+// kernel has a workspace, which only its own kernels look into; outputs to which the CPU gives another shape stay
+// unknown.
 void Computation::store(const torch::jit::Stack& stack, bool tainted) {
   size_t next_fresh = 0;
   auto store_one = [&](const at::Tensor& result) {
     if (next_fresh == capture_.fresh.size()) return;
     const TensorRecord& t = capture_.fresh[next_fresh++];
     if (t.place != Place::device) return;
-    bool unused = op_.replacement && !result.defined();
+    bool unused = (op_.replacement && !result.defined()) || (result.defined() && result.numel() == 0 && t.numel > 0);
     bool fits = unused || (result.defined() && result.sizes() == capture_.sizes(t));
     if (unused) {
       host_alias(capture_, t).zero_();

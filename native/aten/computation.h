@@ -14,8 +14,8 @@ class Computation {
   Computation(const Operator& op, Capture&& capture, std::optional<uint64_t> seed)
       : op_(op), capture_(std::move(capture)), seed_(seed) {}
 
-  void run();          // small: compute
-  void invalidate();   // large or impossible: unknown, or benign
+  void run();         // small: compute
+  void invalidate();  // large or impossible: unknown, or benign
   Capture& capture() { return capture_; }
 
  private:

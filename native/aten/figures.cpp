@@ -34,9 +34,8 @@ Figures& figures() {
 }
 
 void keep_most(std::vector<OpFigure>& ops, uint64_t OpFigure::* key) {
-  std::stable_sort(ops.begin(), ops.end(), [key](auto& a, auto& b) {
-    return a.*key != b.*key ? a.*key > b.*key : a.name < b.name;
-  });
+  std::stable_sort(ops.begin(), ops.end(),
+                   [key](auto& a, auto& b) { return a.*key != b.*key ? a.*key > b.*key : a.name < b.name; });
   if (ops.size() > reported_ops) ops.resize(reported_ops);
 }
 

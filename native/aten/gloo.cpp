@@ -86,7 +86,8 @@ HostGroups& host_groups() {
 class Synchronised : public c10::OperatorKernel {
  public:
   Synchronised(const c10::OperatorHandle& handle, std::string what)
-      : kernel_(handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU).kernelFunction()), what_(std::move(what)) {
+      : kernel_(handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU).kernelFunction()),
+        what_(std::move(what)) {
     const auto& arguments = handle.schema().arguments();
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i].name() == "process_group") group_at_ = i;

@@ -11,7 +11,8 @@ at::Tensor host_alias(const Capture& capture, const TensorRecord& t);
 // Stores zeros where nothing is stored, so that the record can be read. True if some of it is not known.
 bool make_readable(const Capture& capture, const TensorRecord& t);
 
-// Marks exactly the bytes of the record; where that would be too many pieces, all from its first to its last as unknown.
+// Marks exactly the bytes of the record; where that would be too many pieces, all from its first to its last as
+// unknown.
 void mark(const Capture& capture, const TensorRecord& t, values::State state);
 
 }  // namespace phantora::aten

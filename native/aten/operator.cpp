@@ -40,10 +40,14 @@ c10::KernelFunction computed_kernel(const c10::OperatorHandle& handle, c10::Disp
 
 }  // namespace
 
+std::string full_name(const c10::OperatorHandle& handle) {
+  const c10::OperatorName& name = handle.operator_name();
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
 Operator::Operator(const c10::OperatorHandle& h)
     : handle(h),
-      name(h.operator_name().overload_name.empty() ? h.operator_name().name
-                                                   : h.operator_name().name + "." + h.operator_name().overload_name),
+      name(full_name(h)),
       hash(std::hash<std::string>()(name)),
       cuda_kernel(computed_kernel(h, c10::DispatchKey::CUDA)),
       cpu_kernel(computed_kernel(h, c10::DispatchKey::CPU)),
@@ -57,9 +61,11 @@ Operator::Operator(const c10::OperatorHandle& h)
     ArgumentInfo info;
     info.write = writes(argument);
     info.statistic = statistics && argument.name().starts_with("running_");
-    info.out = writes(argument) && (argument.kwarg_only() || (arguments.empty() && overwrites_its_first_argument(name)));
+    info.out = writes(argument) && (argument.kwarg_only() || overwrites(name));
     info.generator = is_generator(argument.real_type());
     info.magnitude = is_magnitude(argument.real_type());
+    info.scaled_by_beta = argument.name() == "self";
+    if (argument.name() == "beta" && info.magnitude) beta = static_cast<int>(arguments.size());
     mutates = mutates || writes(argument);
     if (statistics && argument.name() == "training") training = static_cast<int>(arguments.size());
     arguments.push_back(info);

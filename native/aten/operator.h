@@ -13,8 +13,9 @@
 namespace phantora::aten {
 
 struct ArgumentInfo {
-  bool write = false;      // the operator changes it
-  bool out = false;        // … without reading it (out=)
+  bool write = false;  // the operator changes it
+  bool out = false;    // … without reading it (out=)
+  bool scaled_by_beta = false;
   bool statistic = false;  // running statistics that its schema does not mention: written while training
   bool generator = false;
   bool magnitude = false;  // a number whose value does not matter to a kernel's cost
@@ -33,22 +34,25 @@ struct Tally {
   std::atomic<uint64_t> largest_bytes{0};  // of those skipped
 };
 
+std::string full_name(const c10::OperatorHandle& handle);  // "aten::add.Tensor"
+
 struct Operator {
   explicit Operator(const c10::OperatorHandle& handle);
 
   bool computable() const { return policy != Policy::transparent && (replacement || cpu_kernel.isValid()); }
 
   c10::OperatorHandle handle;
-  std::string name;  // with its overload: "aten::add.Tensor"
+  std::string name;  // full_name()
   uint64_t hash;
   c10::KernelFunction cuda_kernel;
   c10::KernelFunction cpu_kernel;  // not valid if there is none
   Replacement replacement;         // used instead of cpu_kernel
   Policy policy;
   Benign benign;
-  bool seeded;          // draws random numbers
-  bool mutates = false; // some argument is written
-  int training = -1;    // the argument that says whether statistics are written
+  bool seeded;           // draws random numbers
+  bool mutates = false;  // some argument is written
+  int beta = -1;         // the argument that "self" is multiplied with: of zero, self is not read
+  int training = -1;     // the argument that says whether statistics are written
   std::vector<ArgumentInfo> arguments;
   std::vector<ReturnInfo> returns;
   mutable Tally tally;

@@ -18,15 +18,17 @@ std::string_view without_overload(std::string_view name) { return name.substr(0,
 Policy policy_of(std::string_view name) {
   static constexpr std::array<std::string_view, 2> allocating = {"aten::empty.memory_format", "aten::empty_strided"};
   static constexpr std::array<std::string_view, 8> transparent = {
-      "aten::_local_scalar_dense", "aten::resize_",       "aten::resize_as_", "aten::set_",
+      "aten::_local_scalar_dense", "aten::resize_",   "aten::resize_as_",    "aten::set_",
       "aten::record_stream",       "aten::is_set_to", "aten::_assert_async", "aten::_fused_sdp_choice",
   };
-  static constexpr std::array<std::string_view, 6> readback = {
-      "aten::equal", "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::unique_dim_consecutive",
+  static constexpr std::array<std::string_view, 8> readback = {
+      "aten::equal",    "aten::nonzero",    "aten::nonzero.out",        "aten::_unique",
+      "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::unique_dim_consecutive",
   };
   if (is_in(name, allocating)) return Policy::allocate;
   if (is_in(name, readback)) return Policy::readback;
   if (name == "aten::copy_") return Policy::copy;
+  if (name.starts_with("aten::_scaled_dot_product_")) return Policy::whole;
   if (is_in(without_overload(name), transparent) || !name.starts_with("aten::")) return Policy::transparent;
   return Policy::compute;
 }
@@ -42,24 +44,33 @@ Benign benign_of(std::string_view name) {
 
 bool writes_running_statistics(std::string_view name) {
   static constexpr std::array<std::string_view, 5> names = {
-      "aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::batch_norm_gather_stats",
-      "aten::batch_norm_gather_stats_with_counts", "aten::batch_norm_update_stats",
+      "aten::native_batch_norm",       "aten::cudnn_batch_norm",
+      "aten::batch_norm_gather_stats", "aten::batch_norm_gather_stats_with_counts",
+      "aten::batch_norm_update_stats",
   };
   return is_in(without_overload(name), names);
 }
 
-bool overwrites_its_first_argument(std::string_view name) {
-  static constexpr std::array<std::string_view, 13> names = {
-      "aten::copy_",      "aten::fill_",        "aten::zero_",      "aten::normal_",     "aten::uniform_",
-      "aten::random_",    "aten::bernoulli_",   "aten::cauchy_",    "aten::exponential_", "aten::geometric_",
-      "aten::log_normal_", "aten::_foreach_copy_", "aten::_foreach_zero_",
+bool overwrites(std::string_view name) {
+  static constexpr std::array<std::string_view, 15> names = {
+      "aten::copy_",          "aten::fill_",          "aten::zero_",          "aten::normal_",
+      "aten::uniform_",       "aten::random_",        "aten::bernoulli_",     "aten::cauchy_",
+      "aten::exponential_",   "aten::geometric_",     "aten::log_normal_",    "aten::_foreach_copy_",
+      "aten::_foreach_zero_", "aten::_cummax_helper", "aten::_cummin_helper",
   };
   return is_in(without_overload(name), names);
 }
 
-// The collectives' values travel with NCCL.
+bool launches_for_every_backend(std::string_view name) {
+  static constexpr std::array<std::string_view, 3> names = {"aten::copy_", "aten::addr", "aten::ldexp.Tensor"};
+  return is_in(name, names);
+}
+
+// The collectives' values travel with NCCL; what is in _native is called within an operator of aten, which owns its
+// launches.
 bool is_ours_to_override(std::string_view name_space) {
-  static constexpr std::array<std::string_view, 4> others = {"c10d", "_c10d_functional", "symm_mem", "inductor_prims"};
+  static constexpr std::array<std::string_view, 5> others = {"c10d", "_c10d_functional", "symm_mem", "inductor_prims",
+                                                             "_native"};
   return !is_in(name_space, others);
 }
 

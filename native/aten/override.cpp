@@ -95,8 +95,8 @@ bool has_outputs(const Capture& capture) {
          std::any_of(capture.tensors.begin(), capture.tensors.end(), [](const TensorRecord& t) { return t.write; });
 }
 
-// Fresh memory may hold what was there before: it is unknown until something writes it. No stream has work on it yet, but
-// its former owner's may still be queued.
+// Fresh memory may hold what was there before: it is unknown until something writes it. No stream has work on it yet,
+// but its former owner's may still be queued.
 void forget_allocation(const c10::IValue& returned) {
   const at::Tensor& tensor = returned.toTensor();
   const c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
@@ -121,7 +121,8 @@ void Override::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet
   if (op_.policy == Policy::readback) return read_back(op_, capture, *stack);
 
   std::optional<uint64_t> seed = seed_for(op_, *stack);
-  bool whole = op_.mutates && op_.policy == Policy::compute && is_computable(op_, capture);
+  bool as_one = op_.policy == Policy::whole || (op_.policy == Policy::compute && op_.mutates);
+  bool whole = as_one && is_computable(op_, capture);
   if (whole) {
     WholeOperator guard;
     call_original(handle, keys, stack);

@@ -9,9 +9,9 @@ namespace phantora::aten {
 // Calls the CUDA kernel, which allocates and launches as always, as the owner of what it launches, and then gives the
 // outputs their values: see Policy.
 //
-// An operator that changes its arguments is computed as a whole: what its kernel calls within leaves device memory alone
-// meanwhile. One that only returns something new may be computed after the fact, so what it calls within is true by itself;
-// when that was all that it did, nothing is left to do.
+// An operator that changes its arguments is computed as a whole: what its kernel calls within leaves device memory
+// alone meanwhile. One that only returns something new may be computed after the fact, so what it calls within is true
+// by itself; when that was all that it did, nothing is left to do.
 class Override : public c10::OperatorKernel {
  public:
   explicit Override(const c10::OperatorHandle& handle) : op_(handle) {}

@@ -22,9 +22,9 @@ bool is_view(const c10::FunctionSchema& schema) {
 bool is_wanted(const c10::OperatorHandle& handle) {
   constexpr auto cuda = c10::DispatchKey::CUDA;
   if (!handle.hasSchema()) return false;
-  const c10::OperatorName& name = handle.operator_name();
-  if (!is_ours_to_override(std::string_view(name.name).substr(0, name.name.find("::")))) return false;
-  if (policy_of(name.name) == Policy::copy && name.overload_name.empty()) return true;  // one kernel for every backend
+  const std::string& name = handle.operator_name().name;
+  if (!is_ours_to_override(std::string_view(name).substr(0, name.find("::")))) return false;
+  if (launches_for_every_backend(full_name(handle))) return true;
   if (!handle.hasKernelForDispatchKey(cuda) || handle.isKernelFallthroughKernel(cuda)) return false;
   return !is_view(handle.schema());
 }

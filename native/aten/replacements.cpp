@@ -39,8 +39,9 @@ void cudnn_convolution(Stack& stack, std::optional<at::Generator>) {
   auto [self, weight, padding, stride, dilation, groups, benchmark, deterministic, tf32] = take<9>(stack);
   at::Tensor input = self.toTensor();
   std::vector<int64_t> no_output_padding(static_cast<size_t>(input.dim()) - 2, 0);
-  stack.emplace_back(at::convolution(input, weight.toTensor(), std::nullopt, stride.toIntVector(), padding.toIntVector(),
-                                     dilation.toIntVector(), false, no_output_padding, groups.toInt()));
+  stack.emplace_back(at::convolution(input, weight.toTensor(), std::nullopt, stride.toIntVector(),
+                                     padding.toIntVector(), dilation.toIntVector(), false, no_output_padding,
+                                     groups.toInt()));
 }
 
 void cudnn_convolution_transpose(Stack& stack, std::optional<at::Generator>) {
@@ -92,7 +93,8 @@ void native_dropout(Stack& stack, std::optional<at::Generator> generator) {
 void fused_dropout(Stack& stack, std::optional<at::Generator>) {
   auto [self, keep, generator] = take<3>(stack);
   at::Tensor x = self.toTensor();
-  at::Tensor mask = at::empty(x.sizes(), at::kByte).bernoulli_(keep.toDouble(), generator.to<std::optional<at::Generator>>());
+  at::Tensor mask =
+      at::empty(x.sizes(), at::kByte).bernoulli_(keep.toDouble(), generator.to<std::optional<at::Generator>>());
   torch::jit::push(stack, x * mask * (1.0 / keep.toDouble()), mask);
 }
 
@@ -116,6 +118,18 @@ void fused_rms_norm_backward(Stack& stack, std::optional<at::Generator>) {
   torch::jit::push(stack, grad_input.to(input.toTensor().scalar_type()), grad_weight);
 }
 
+void cudnn_grid_sampler(Stack& stack, std::optional<at::Generator>) {
+  constexpr int64_t bilinear = 0, zeros_outside = 0;
+  auto [self, grid] = take<2>(stack);
+  stack.emplace_back(at::grid_sampler(self.toTensor(), grid.toTensor(), bilinear, zeros_outside, true));
+}
+
+// The CPU's needs a buffer that CUDA's forward does not fill.
+void log_sigmoid_backward(Stack& stack, std::optional<at::Generator>) {
+  auto [grad_output, self, buffer] = take<3>(stack);
+  stack.emplace_back(grad_output.toTensor() * at::sigmoid(-self.toTensor()));
+}
+
 struct Entry {
   std::string_view name;
   Replacement replacement;
@@ -127,6 +141,7 @@ constexpr Entry entries[] = {
     {"aten::addmm.dtype", addmm_dtype},
     {"aten::baddbmm.dtype", addmm_dtype},
     {"aten::histc", histc},
+    {"aten::log_sigmoid_backward", log_sigmoid_backward},
     {"aten::native_dropout", native_dropout},
     {"aten::_fused_dropout", fused_dropout},
     {"aten::_fused_rms_norm_backward", fused_rms_norm_backward},
@@ -140,6 +155,7 @@ constexpr Entry entries[] = {
     {"aten::_scaled_dot_product_cudnn_attention_backward", cudnn_attention_backward},
     {"aten::cudnn_convolution", cudnn_convolution},
     {"aten::cudnn_convolution_transpose", cudnn_convolution_transpose},
+    {"aten::cudnn_grid_sampler", cudnn_grid_sampler},
     {"aten::cudnn_batch_norm", cudnn_batch_norm},
     {"aten::cudnn_batch_norm_backward", cudnn_batch_norm_backward},
 };

@@ -11,8 +11,8 @@ class Silence : public c10::WarningHandler {
 c10::DispatchKeySet everything_above_backends() {
   using c10::DispatchKey;
   return c10::DispatchKeySet(c10::DispatchKeySet::FULL) -
-         c10::DispatchKeySet({DispatchKey::Dense, DispatchKey::Sparse, DispatchKey::SparseCsr, DispatchKey::BackendSelect,
-                              DispatchKey::Conjugate, DispatchKey::Negative});
+         c10::DispatchKeySet({DispatchKey::Dense, DispatchKey::Sparse, DispatchKey::SparseCsr,
+                              DispatchKey::BackendSelect, DispatchKey::Conjugate, DispatchKey::Negative});
 }
 
 Silence silence;
@@ -20,6 +20,7 @@ Silence silence;
 }  // namespace
 
 Undisturbed::Undisturbed()
-    : keys_(c10::DispatchKeySet(c10::DispatchKey::BackendSelect), everything_above_backends()), no_warnings_(&silence) {}
+    : keys_(c10::DispatchKeySet(c10::DispatchKey::BackendSelect), everything_above_backends()),
+      no_warnings_(&silence) {}
 
 }  // namespace phantora::aten

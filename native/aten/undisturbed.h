@@ -6,8 +6,8 @@
 
 namespace phantora::aten {
 
-// While one is alive, operators of this thread go straight to their backend: no autograd, autocast, modes or transforms of
-// the script's, no profiling, no warnings.
+// While one is alive, operators of this thread go straight to their backend: no autograd, autocast, modes or transforms
+// of the script's, no profiling, no warnings.
 class Undisturbed {
  public:
   Undisturbed();

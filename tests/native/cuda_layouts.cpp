@@ -16,6 +16,7 @@ namespace driver = phantora::driver;
 
 SAME_NUMBER(cudart::Status::invalid_value, cudaErrorInvalidValue);
 SAME_NUMBER(cudart::Status::memory_allocation, cudaErrorMemoryAllocation);
+SAME_NUMBER(cudart::Status::cudart_unloading, cudaErrorCudartUnloading);
 SAME_NUMBER(cudart::Status::invalid_configuration, cudaErrorInvalidConfiguration);
 SAME_NUMBER(cudart::Status::invalid_symbol, cudaErrorInvalidSymbol);
 SAME_NUMBER(cudart::Status::invalid_memcpy_direction, cudaErrorInvalidMemcpyDirection);

@@ -1,4 +1,5 @@
-// The known ranges against a plain array of states, and the queue against the order that it promises, on random programs.
+// The known ranges against a plain array of states, and the queue against the order that it promises, on random
+// programs.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -67,8 +68,8 @@ struct FakeExchange : values::Exchange {
   }
 };
 
-// A random program, with what must have run before each item: all before it on its stream, and all that a recording which
-// it waits for has behind it.
+// A random program, with what must have run before each item: all before it on its stream, and all that a recording
+// which it waits for has behind it.
 class QueueModel {
  public:
   explicit QueueModel(Random& random) : random_(random), latest_(streams) {}
@@ -76,11 +77,20 @@ class QueueModel {
   void run() {
     for (int step = 0; step < 300; ++step) {
       switch (up_to(random_, 5)) {
-        case 0: submit_exchange(up_to(random_, streams - 1)); break;
-        case 1: record(up_to(random_, streams - 1)); break;
-        case 2: wait(up_to(random_, streams - 1)); break;
-        case 3: arrive(); break;
-        default: submit_task(up_to(random_, streams - 1));
+        case 0:
+          submit_exchange(up_to(random_, streams - 1));
+          break;
+        case 1:
+          record(up_to(random_, streams - 1));
+          break;
+        case 2:
+          wait(up_to(random_, streams - 1));
+          break;
+        case 3:
+          arrive();
+          break;
+        default:
+          submit_task(up_to(random_, streams - 1));
       }
       check();
     }
