@@ -1,5 +1,5 @@
-// Run scripts often set PYTHONPATH anew (`PYTHONPATH=$REPO torchrun …`), which would drop the folder whose sitecustomize.py
-// every Python of the job has to run. It is put back before the program reads its environment.
+// Run scripts often set PYTHONPATH anew (`PYTHONPATH=$REPO torchrun …`), which would drop the folder whose
+// sitecustomize.py every Python of the job has to run. It is put back before the program reads its environment.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -153,8 +153,8 @@ Config load() {
 }  // namespace
 
 const Config& config() {
-  static const Config loaded = load();
-  return loaded;
+  static const Config* loaded = new Config(load());  // never destroyed: used by exit handlers
+  return *loaded;
 }
 
 }  // namespace phantora

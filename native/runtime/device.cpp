@@ -192,8 +192,8 @@ std::vector<int> read_visible_devices() {
 }
 
 const std::vector<int>& visible_devices() {
-  static const std::vector<int> visible = read_visible_devices();
-  return visible;
+  static const auto* visible = new std::vector<int>(read_visible_devices());  // never destroyed: used by exit handlers
+  return *visible;
 }
 
 }  // namespace
@@ -218,9 +218,9 @@ bool is_in_use(int device) { return devices_in_use >> device & 1; }
 void note_use(int device) { devices_in_use |= uint64_t{1} << device; }
 
 std::optional<int> attribute(int number) {
-  static const std::map<int, int> table = make_attributes();
-  auto found = table.find(number);
-  return found == table.end() ? std::nullopt : std::optional(found->second);
+  static const auto* table = new std::map<int, int>(make_attributes());  // never destroyed: used by exit handlers
+  auto found = table->find(number);
+  return found == table->end() ? std::nullopt : std::optional(found->second);
 }
 
 // Different for each GPU of the cluster, and the same in every process that sees it.

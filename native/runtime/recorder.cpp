@@ -80,6 +80,10 @@ void Recorder::become_inert() {
 
 bool Recorder::active() const { return !inert_; }
 
+bool Recorder::has_ended() const { return ended_; }
+
+void Recorder::release_observers() { observers_released_ = true; }
+
 // Connects at the first record, so that processes that never use the GPU never speak.
 void Recorder::connect(Lock& lock) {
   if (sink_) return;
@@ -135,6 +139,7 @@ void Recorder::say_goodbye() {
   outbox_.add(wire::FrameType::bye, wire::Pack().map(count).raw(pairs).str());
   sink_->close();
   flush(lock);
+  ended_ = true;
   become_inert();  // what static destructors do on the GPU no longer matters, and must not wait
 }
 
@@ -511,7 +516,7 @@ bool Recorder::query(Target target, StreamId stream, RecordingId recording) {
     counters::local_answers.add();
     return true;
   }
-  if (thread.role == Role::observer) return false;
+  if (thread.role == Role::observer) return observers_released_;
   if (is_spinning(lane, target, stream, recording)) {
     counters::spins.add();
     ask(lock, thread, RecordKind::sync, target, stream, recording);
@@ -565,12 +570,14 @@ void Recorder::farewell(std::function<void(std::function<void(std::string_view, 
 namespace recorder {
 
 bool active() { return Recorder::instance().active(); }
+bool has_ended() { return Recorder::instance().has_ended(); }
 int64_t now_ns() { return Recorder::instance().now_ns(); }
 void advance(int64_t ns) { Recorder::instance().advance(ns); }
 void charge_call() { Recorder::instance().charge_call(); }
 void sleep(int64_t ns) { Recorder::instance().sleep(ns); }
 bool is_observer() { return this_thread().role == Role::observer; }
 void become_observer() { this_thread().role = Role::observer; }
+void release_observers() { Recorder::instance().release_observers(); }
 
 void record(wire::RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {
   Recorder::instance().record(kind, stream, a, b, flags);

@@ -26,6 +26,8 @@ class Recorder {
   static Recorder& instance();
 
   bool active() const;
+  bool has_ended() const;
+  void release_observers();
 
   int64_t now_ns();
   void advance(int64_t ns);
@@ -107,6 +109,8 @@ class Recorder {
   std::condition_variable flusher_wake_;
 
   std::atomic<bool> inert_ = false;
+  std::atomic<bool> ended_ = false;
+  std::atomic<bool> observers_released_ = false;
   int64_t inert_virtual_ns_ = 0;
   int64_t inert_real_ns_ = 0;
 

@@ -140,11 +140,11 @@ Status cudaGetDeviceCount(int* count) {
 
 Status cudaGetDevice(int* device) {
   *device = device::current();
-  return Status::success;
+  return if_running(Status::success);
 }
 
 Status cudaSetDevice(int device) {
-  return done(device::set_current(device) ? Status::success : Status::invalid_device);
+  return if_running(device::set_current(device) ? Status::success : Status::invalid_device);
 }
 
 Status cudaInitDevice(int device, unsigned, unsigned) {

@@ -1,10 +1,16 @@
 #include "cudart/error.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
+
+#include "phantora/recorder.h"
 
 namespace phantora::cudart {
 
 namespace {
+
+constexpr auto longest_exit = std::chrono::seconds(10);
 
 thread_local Status last_error = Status::success;
 
@@ -19,6 +25,7 @@ constexpr Description descriptions[] = {
     {Status::success, "cudaSuccess", "no error"},
     {Status::invalid_value, "cudaErrorInvalidValue", "invalid argument"},
     {Status::memory_allocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {Status::cudart_unloading, "cudaErrorCudartUnloading", "driver shutting down"},
     {Status::invalid_configuration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
     {Status::invalid_symbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
     {Status::invalid_memcpy_direction, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
@@ -49,6 +56,14 @@ const Description* describe(Status status) {
 Status done(Status status) {
   if (status != Status::success) last_error = status;
   return status;
+}
+
+Status if_running(Status status) {
+  if (!recorder::has_ended()) return done(status);
+  // PyTorch's watchdog, told so while its own globals are being destroyed, may crash: it is held until the process is
+  // gone.
+  if (recorder::is_observer()) std::this_thread::sleep_for(longest_exit);
+  return done(Status::cudart_unloading);
 }
 
 extern "C" {

@@ -7,4 +7,7 @@ namespace phantora::cudart {
 // Remembers an error for cudaGetLastError and hands it on.
 Status done(Status status);
 
+// done(), or at the end of the process the error by which CUDA tells threads that still run to stop.
+Status if_running(Status status);
+
 }  // namespace phantora::cudart

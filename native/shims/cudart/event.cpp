@@ -37,7 +37,7 @@ Status cudaEventQuery(Event event) {
   std::optional<events::Info> info = events::find(event);
   if (!info) return done(Status::invalid_resource_handle);
   recorder::charge_call();
-  return done(events::is_complete(info->recording) ? Status::success : Status::not_ready);
+  return if_running(events::is_complete(info->recording) ? Status::success : Status::not_ready);
 }
 
 Status cudaEventSynchronize(Event event) {

@@ -10,6 +10,7 @@ enum class Status : int {
   success = 0,
   invalid_value = 1,
   memory_allocation = 2,
+  cudart_unloading = 4,
   invalid_configuration = 9,
   invalid_symbol = 13,
   invalid_memcpy_direction = 21,

@@ -104,6 +104,7 @@ void Communicator::complete() {
 }
 
 void Communicator::abort() {
+  recorder::release_observers();
   {
     const std::lock_guard lock(outstanding_mutex_);
     aborted_ = true;

@@ -17,6 +17,9 @@ namespace recorder {
 
 // False in processes that are not ranks: forked children, tools without PHANTORA_RUN_DIR. Nothing is recorded there.
 bool active();
+// The process is ending: its handlers have run, the simulator has heard BYE, and what is done on the GPU no longer
+// counts.
+bool has_ended();
 
 // --- clock of the calling thread's lane. Main and autograd threads ("pt_autograd_*") share lane 0; every other thread
 // gets its own lane at its first call, starting at lane 0's time at the thread's creation. PyTorch's NCCL watchdog and
@@ -28,6 +31,8 @@ void charge_call();  // the modelled cost of a CUDA call that issues nothing by 
 void sleep(int64_t ns);  // time.sleep: moves the clock under every policy
 bool is_observer();
 void become_observer();  // for the runtime's own threads
+// From now on all that observers ask about is done: a communicator was aborted, and they wait for its work.
+void release_observers();
 
 // --- records. The issue time is the lane's clock. Buffered; a flusher thread sends within about 1 ms of real time.
 void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b = 0, uint8_t flags = 0);
@@ -36,7 +41,8 @@ void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b =
 // remembered.
 RecordingId next_recording();
 void forget(RecordingId recording);
-// Names a stream before its first record. `device` is a physical one (device.h), here and in sync_device. Ids are the caller's, dense from 0 (streams.h gives them).
+// Names a stream before its first record. `device` is a physical one (device.h), here and in sync_device. Ids are the
+// caller's, dense from 0 (streams.h gives them).
 void define_stream(StreamId stream, int device, int priority);
 
 void flush();  // sends what is buffered
