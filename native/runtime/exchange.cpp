@@ -78,6 +78,15 @@ class Mailbox {
     return found != communicators_.end() && found->second.members.size() == found->second.size;
   }
 
+  // Of a message to everyone, a process that holds its source too has had its share directly.
+  void receive(const Message& message) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (find(message.comm, message.src) != nullptr) return;
+    }
+    deliver(message);
+  }
+
   // Stores the message for those of its receivers that live here. True if it has others.
   bool deliver(const Message& message) {
     bool elsewhere = false;
@@ -154,7 +163,7 @@ Mailbox& mailbox() {
   static Mailbox& instance = []() -> Mailbox& {
     auto* created = new Mailbox;
     recorder::on_data([created](std::string_view payload) {
-      created->deliver(decode(payload));
+      created->receive(decode(payload));
       values::exchange_arrived();
     });
     return *created;

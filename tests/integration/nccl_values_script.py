@@ -1,6 +1,7 @@
 """Run on four ranks by test_nccl_values.py, as a user would write it. Prints "ok NAME" for each check that held.
 
-Arguments: names of checks; without any, all are made.
+Arguments: names of checks; without any, all are made. CHECK_EAGER_INIT=1 makes the first communicator at once, so that
+groups are split from it.
 """
 
 import os
@@ -322,7 +323,8 @@ def memory_of_communicators(rank: int, size: int) -> None:
 def main() -> int:
     rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(rank)
-    dist.init_process_group("nccl")
+    eager = os.environ.get("CHECK_EAGER_INIT") == "1"
+    dist.init_process_group("nccl", device_id=torch.device("cuda", rank) if eager else None)
     size = dist.get_world_size()
     failed = 0
     for each in [each for each in CHECKS if each.__name__ in sys.argv[1:] or not sys.argv[1:]]:
