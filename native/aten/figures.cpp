@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_memory.h"
@@ -39,7 +40,10 @@ void keep_most(std::vector<OpFigure>& ops, uint64_t OpFigure::* key) {
   if (ops.size() > reported_ops) ops.resize(reported_ops);
 }
 
+// Called at exit and by the farewell, whichever the order of exit handlers brings first: then torch's objects still live.
 void collect() {
+  static bool is_collected = false;
+  if (std::exchange(is_collected, true)) return;
   Figures& f = figures();
   f.peaks = memory_peaks();
   for_each_operator([&f](const Operator& op) {
@@ -78,6 +82,7 @@ std::string packed_values(const Figures& f) {
 void report_at_exit() {
   std::atexit(collect);
   recorder::farewell([](auto contribute) {
+    collect();
     const Figures& f = figures();
     contribute("peak_allocated_bytes", packed(f.peaks.allocated_bytes));
     contribute("peak_reserved_bytes", packed(f.peaks.reserved_bytes));
