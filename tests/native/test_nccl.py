@@ -8,29 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cuda_programs import HERE, MACHINE, SHIMS
 from fake_rank import FakeEngine, join_as_launcher
-from phantora_native import INCLUDE_DIR, LIBRARY_DIR
 
+from phantora_native import INCLUDE_DIR, LIBRARY_DIR
 from phantora_py.cluster import load_cluster
 from phantora_py.job import Job
 from phantora_py.placement import placements
 from phantora_py.server import Server
 
-HERE = Path(__file__).parent
-SHIMS = HERE.parents[1] / "native" / "shims"
 LIBRARIES = LIBRARY_DIR / "cuda13"
 RANKS = 4
-
-MACHINE = """
-device.name = NVIDIA H100 80GB HBM3
-device.count = 4
-device.memory_bytes = 85000000000
-device.context_bytes = 500000000
-device.sm_count = 132
-device.cc_major = 9
-device.cc_minor = 0
-device.nvlink_count = 18
-"""
 
 
 def environment_of(run_dir: Path, rank: int, sink: str) -> dict[str, str]:
