@@ -64,11 +64,6 @@ int nvmlDeviceGetComputeMode(void) {
 }
 
 // not supported: an emulated GPU has no such sensor or feature
-int nvmlDeviceGetComputeRunningProcesses(void) {
-  return 3;
-}
-
-// not supported: an emulated GPU has no such sensor or feature
 int nvmlDeviceGetComputeRunningProcesses_v2(void) {
   return 3;
 }
@@ -495,6 +490,7 @@ int nvmlUnitGetCount(void) {
 
 
 extern void nvmlDeviceGetClockInfo(void);
+extern void nvmlDeviceGetComputeRunningProcesses(void);
 extern void nvmlDeviceGetComputeRunningProcesses_v3(void);
 extern void nvmlDeviceGetCount(void);
 extern void nvmlDeviceGetCount_v2(void);
@@ -541,7 +537,7 @@ const struct phantora_function phantora_functions[] = {
     {"nvmlDeviceGetClockInfo", (void*)&nvmlDeviceGetClockInfo, phantora_function_emulated},
     {"nvmlDeviceGetComputeInstanceId", (void*)&nvmlDeviceGetComputeInstanceId, phantora_function_constant},
     {"nvmlDeviceGetComputeMode", (void*)&nvmlDeviceGetComputeMode, phantora_function_constant},
-    {"nvmlDeviceGetComputeRunningProcesses", (void*)&nvmlDeviceGetComputeRunningProcesses, phantora_function_constant},
+    {"nvmlDeviceGetComputeRunningProcesses", (void*)&nvmlDeviceGetComputeRunningProcesses, phantora_function_emulated},
     {"nvmlDeviceGetComputeRunningProcesses_v2", (void*)&nvmlDeviceGetComputeRunningProcesses_v2, phantora_function_constant},
     {"nvmlDeviceGetComputeRunningProcesses_v3", (void*)&nvmlDeviceGetComputeRunningProcesses_v3, phantora_function_emulated},
     {"nvmlDeviceGetConfComputeProtectedMemoryUsage", (void*)&nvmlDeviceGetConfComputeProtectedMemoryUsage, phantora_function_constant},

@@ -39,6 +39,11 @@ struct MemoryV2 {
 struct Process {
   unsigned pid;
   unsigned long long used_bytes;
+};
+
+struct ProcessV3 {
+  unsigned pid;
+  unsigned long long used_bytes;
   unsigned gpu_instance, compute_instance;
 };
 
@@ -116,6 +121,21 @@ Status find(Handle* handle, Matches matches) {
   auto found = std::find_if(devices().begin(), devices().end(), matches);
   if (found == devices().end()) return Status::not_found;
   *handle = &*found;
+  return Status::success;
+}
+
+// This process, on its own devices; others' are not seen.
+template <typename Entry>
+Status list_processes(Handle handle, unsigned* count, Entry* processes) {
+  int physical = index_of(handle);
+  if (physical < 0 || !count) return Status::invalid_argument;
+  unsigned room = *count;
+  *count = is_used_here(physical) ? 1 : 0;
+  if (*count == 0) return Status::success;
+  if (room == 0 || !processes) return Status::insufficient_size;
+  processes[0] = {};
+  processes[0].pid = static_cast<unsigned>(getpid());
+  processes[0].used_bytes = memory_of(physical).used;
   return Status::success;
 }
 
@@ -224,17 +244,11 @@ Status nvmlDeviceGetMemoryInfo_v2(Handle handle, MemoryV2* memory) {
   });
 }
 
-// This process, on its own devices; others' are not seen.
-Status nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, unsigned* count, Process* processes) {
-  constexpr unsigned none = 0xffffffff;
-  int physical = index_of(handle);
-  if (physical < 0 || !count) return Status::invalid_argument;
-  unsigned room = *count;
-  *count = is_used_here(physical) ? 1 : 0;
-  if (*count == 0) return Status::success;
-  if (room == 0 || !processes) return Status::insufficient_size;
-  processes[0] = {static_cast<unsigned>(getpid()), memory_of(physical).used, none, none};
-  return Status::success;
+Status nvmlDeviceGetComputeRunningProcesses(Handle handle, unsigned* count, Process* processes) {
+  return list_processes(handle, count, processes);
+}
+Status nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, unsigned* count, ProcessV3* processes) {
+  return list_processes(handle, count, processes);
 }
 
 Status nvmlDeviceGetCudaComputeCapability(Handle handle, int* major, int* minor) {
