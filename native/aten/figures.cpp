@@ -40,7 +40,8 @@ void keep_most(std::vector<OpFigure>& ops, uint64_t OpFigure::* key) {
   if (ops.size() > reported_ops) ops.resize(reported_ops);
 }
 
-// Called at exit and by the farewell, whichever the order of exit handlers brings first: then torch's objects still live.
+// Called at exit and by the farewell, whichever the order of exit handlers brings first: then torch's objects still
+// live.
 void collect() {
   static bool is_collected = false;
   if (std::exchange(is_collected, true)) return;
@@ -53,6 +54,8 @@ void collect() {
     if (op.tally.skipped > 0) f.largest_skipped.push_back({op.name, op.tally.skipped, op.tally.largest_bytes});
     if (op.tally.impossible > 0) f.not_computable.push_back({op.name, op.tally.impossible, 0});
   });
+  for (const OpFigure& op : f.not_computable)
+    recorder::declare_guess("values of " + op.name + " are not computed, even of small tensors");
   keep_most(f.largest_skipped, &OpFigure::bytes);
   keep_most(f.not_computable, &OpFigure::count);
 }
@@ -82,6 +85,7 @@ std::string packed_values(const Figures& f) {
 void report_at_exit() {
   std::atexit(collect);
   recorder::farewell([](auto contribute) {
+    collect();
     collect();
     const Figures& f = figures();
     contribute("peak_allocated_bytes", packed(f.peaks.allocated_bytes));

@@ -48,4 +48,4 @@ def test_peaks_outlive_resets(tmp_path: Path) -> None:
 
 
 def test_gloo_collectives_join_clocks(tmp_path: Path) -> None:
-    report_of(tmp_path, "gloo.py", "torchrun", "--nproc-per-node", "2")
+    report_of(tmp_path, "gloo.py", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
