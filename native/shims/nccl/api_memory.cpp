@@ -74,7 +74,10 @@ PHANTORA_EXPORT Result ncclMemAlloc(void** pointer, size_t bytes) {
 
 PHANTORA_EXPORT Result ncclMemFree(void* pointer) {
   return guarded(__func__, [&] {
-    if (pointer != nullptr && !memory::release(pointer)) reject("ptr is not from ncclMemAlloc");
+    if (pointer == nullptr) return Result::success;
+    const memory::Region region = memory::find(pointer);
+    if (region.kind == memory::Kind::device) device::synchronize(region.device);  // work on it may be under way
+    if (!memory::release(pointer)) reject("ptr is not from ncclMemAlloc");
     return Result::success;
   });
 }
