@@ -17,8 +17,8 @@ Counter bytes_sent{"bytes_sent"};
 Counter unknown_reads{"unknown_reads"};
 
 bool read(const char* name, uint64_t* value) {
-  for (const Counter* counter :
-       {&records, &launches, &signatures, &requests, &local_answers, &spins, &corrections, &bytes_sent, &unknown_reads}) {
+  for (const Counter* counter : {&records, &launches, &signatures, &requests, &local_answers, &spins, &corrections,
+                                 &bytes_sent, &unknown_reads}) {
     if (std::string_view(counter->name) == name) {
       *value = counter->value.load(std::memory_order_relaxed);
       return true;

@@ -84,6 +84,11 @@ void synchronize(RecordingId recording) {
   values::drain_recording(recording);
 }
 
-bool is_complete(RecordingId recording) { return recording == 0 || recorder::query_recording(recording); }
+bool is_complete(RecordingId recording) {
+  if (recording == 0) return true;
+  if (!recorder::query_recording(recording)) return false;
+  if (!recorder::is_observer()) values::drain_recording(recording);  // the caller may look at what was copied
+  return true;
+}
 
 }  // namespace phantora::events

@@ -1,5 +1,7 @@
 #include "progress.h"
 
+#include <algorithm>
+
 namespace phantora {
 
 namespace {
@@ -77,6 +79,12 @@ void Progress::set_time(RecordingId recording, int64_t time_ns) {
 bool Progress::is_stream_done(StreamId stream) const {
   const Stream* found = find(stream);
   return !found || found->done >= found->issued;
+}
+
+bool Progress::is_device_done(int device) const {
+  return std::all_of(streams_.begin(), streams_.end(), [device](const Stream& stream) {
+    return stream.device != device || stream.done >= stream.issued;
+  });
 }
 
 bool Progress::is_recording_done(RecordingId recording, int64_t now_ns) const {

@@ -36,6 +36,7 @@ class Progress {
   void set_time(RecordingId recording, int64_t time_ns);
 
   bool is_stream_done(StreamId stream) const;
+  bool is_device_done(int device) const;
   bool is_recording_done(RecordingId recording, int64_t now_ns) const;
   std::optional<int64_t> time(RecordingId recording) const;
   int64_t issue_time(RecordingId recording) const;

@@ -98,6 +98,7 @@ class Recorder {
   int64_t ask(Lock& lock, ThreadState& thread, wire::RecordKind kind, wire::Target target, StreamId stream, uint64_t a);
   std::vector<Progress::Point> points(wire::Target target, StreamId stream, RecordingId recording);
   bool is_done(const Lane& lane, wire::Target target, StreamId stream, RecordingId recording) const;
+  int64_t return_from_wait(Lane& lane);
   bool is_spinning(Lane& lane, wire::Target target, StreamId stream, RecordingId recording);
   void on_reply(uint64_t request, int64_t value, bool speculated);
   void on_correction(uint64_t request, int64_t value);

@@ -146,6 +146,12 @@ void synchronize(StreamId stream) {
   values::drain_stream(stream);
 }
 
+bool is_idle(StreamId stream) {
+  if (!recorder::query_stream(stream)) return false;
+  if (!recorder::is_observer()) values::drain_stream(stream);  // the caller may look at what was copied
+  return true;
+}
+
 void order(StreamId before, StreamId stream) {
   RecordingId recording = recorder::next_recording();
   recorder::record(wire::RecordKind::event_record, before, recording);

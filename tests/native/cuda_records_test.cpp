@@ -41,6 +41,19 @@ void sync_moves_the_clock() {
   std::printf("%lld\n", static_cast<long long>(phantora_now_ns()));
 }
 
+// The first wait covers them all.
+void known_waits() {
+  cudaStream_t stream = new_stream(), other = new_stream();
+  launch(stream);
+  cudaEvent_t event = recorded_event(stream);
+  CHECK_EQUAL(cudaStreamWaitEvent(other, event, 0), cudaSuccess);
+  CHECK_EQUAL(cudaStreamSynchronize(other), cudaSuccess);
+  CHECK_EQUAL(cudaStreamSynchronize(stream), cudaSuccess);
+  CHECK_EQUAL(cudaEventSynchronize(event), cudaSuccess);
+  CHECK_EQUAL(cudaDeviceSynchronize(), cudaSuccess);
+  std::printf("%lld\n", static_cast<long long>(phantora_now_ns()));
+}
+
 void implicit_order() {
   cudaStream_t blocking = new_stream(0), free = new_stream();
   launch(blocking);
@@ -151,17 +164,10 @@ void waits_for_ever() {
 void graph() { cudaStreamBeginCapture(new_stream(), 0); }
 
 const std::map<std::string, void (*)()> cases = {
-    {"sync", sync_moves_the_clock},
-    {"implicit_order", implicit_order},
-    {"spinning", spinning},
-    {"patient", patient},
-    {"observer", observer},
-    {"side_thread", side_thread},
-    {"autograd", autograd_thread},
-    {"correction", correction},
-    {"fork", forked_child},
-    {"wait", waits_for_ever},
-    {"graph", graph},
+    {"known_waits", known_waits}, {"sync", sync_moves_the_clock}, {"implicit_order", implicit_order},
+    {"spinning", spinning},       {"patient", patient},           {"observer", observer},
+    {"side_thread", side_thread}, {"autograd", autograd_thread},  {"correction", correction},
+    {"fork", forked_child},       {"wait", waits_for_ever},       {"graph", graph},
 };
 
 }  // namespace

@@ -82,6 +82,12 @@ def test_sync_moves_the_clock(played: Case) -> None:
     assert int(printed) == 1_000_000 + 500
 
 
+def test_wait_for_what_is_known_asks_nothing(played: Case) -> None:
+    peer, printed = played("known_waits", lambda record: reply(record.b, 1_000_000))
+    assert len(peer.of_kind(SYNC)) == 1
+    assert int(printed) == 1_000_000 + 4 * 500
+
+
 def test_legacy_stream_orders_blocking_streams(played: Case) -> None:
     peer, _ = played("implicit_order")
     blocking, free, legacy = 0, 1, 2

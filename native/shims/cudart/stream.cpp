@@ -70,7 +70,7 @@ Status cudaStreamQuery(Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
   recorder::charge_call();
-  return if_running(recorder::query_stream(*id) ? Status::success : Status::not_ready);
+  return if_running(streams::is_idle(*id) ? Status::success : Status::not_ready);
 }
 
 Status cudaStreamWaitEvent(Stream stream, Event event, unsigned) {

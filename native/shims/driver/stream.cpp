@@ -48,7 +48,7 @@ Status cuStreamQuery(Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Status::invalid_handle;
   recorder::charge_call();
-  return recorder::query_stream(*id) ? Status::success : Status::not_ready;
+  return streams::is_idle(*id) ? Status::success : Status::not_ready;
 }
 
 Status cuStreamWaitEvent(Stream stream, Event event, unsigned) {

@@ -23,7 +23,7 @@ extern Counter local_answers;  // queries answered without one
 extern Counter spins;          // queries that became waits
 extern Counter corrections;    // speculated answers that the simulator corrected
 extern Counter bytes_sent;
-extern Counter unknown_reads;    // host reads of values that nothing computed
+extern Counter unknown_reads;  // host reads of values that nothing computed
 
 // By name; false if there is none such. "memory_peak_bytes" is the device memory peak over all devices.
 bool read(const char* name, uint64_t* value);

@@ -37,6 +37,9 @@ StreamId enter_or_fail(Handle handle, const char* function);
 // cudaStreamSynchronize: in the simulation, and for values.
 void synchronize(StreamId stream);
 
+// cudaStreamQuery.
+bool is_idle(StreamId stream);
+
 // Makes `stream` wait for all that `before` has been given so far, in the simulation and for values.
 void order(StreamId before, StreamId stream);
 

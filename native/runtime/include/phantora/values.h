@@ -1,9 +1,9 @@
 // Which bytes of device memory are known, and the lazy, stream-ordered work that computes them (design: "Values").
 //
 // Every stream has a queue of value tasks. A task runs at once, on the caller's thread, when nothing before it on its
-// stream (or on what its stream waits for) is pending; the only tasks that can be pending by themselves are exchanges: NCCL
-// messages whose bytes have not come. Everything after a pending one queues behind it, in stream order, and is run by
-// whoever completes the exchange. Host reads drain a stream first. All bookkeeping is under one lock (recursive).
+// stream (or on what its stream waits for) is pending; the only tasks that can be pending by themselves are exchanges:
+// NCCL messages whose bytes have not come. Everything after a pending one queues behind it, in stream order, and is run
+// by whoever completes the exchange. Host reads drain a stream first. All bookkeeping is under one lock (recursive).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,14 +17,14 @@
 namespace phantora {
 namespace values PHANTORA_EXPORT {
 
-// known: computed or copied from known bytes. tainted: bytes are present and benign (zeros, or computed from benign zeros),
-// reading them counts as an unknown read. unknown: read as zeros, never stored.
+// known: computed or copied from known bytes. tainted: bytes are present and benign (zeros, or computed from benign
+// zeros), reading them counts as an unknown read. unknown: read as zeros, never stored.
 enum class State { known, tainted, unknown };
 
 void mark_known(const void* p, size_t bytes);
-void mark_tainted(const void* p, size_t bytes);   // the caller has stored benign bytes there
-void mark_unknown(const void* p, size_t bytes);   // O(log n); touches no memory
-State state(const void* p, size_t bytes);         // the worst of its bytes
+void mark_tainted(const void* p, size_t bytes);  // the caller has stored benign bytes there
+void mark_unknown(const void* p, size_t bytes);  // O(log n); touches no memory
+State state(const void* p, size_t bytes);        // the worst of its bytes
 // The stretches of equal state of [p, p+bytes), in order and without gaps: visit(offset from p, bytes, state).
 void for_each_stretch(const void* p, size_t bytes, const std::function<void(size_t, size_t, State)>& visit);
 // Makes [p, p+bytes) readable: unknown parts become stored zeros, tainted. For CPU computation on small tensors.
@@ -46,28 +46,28 @@ bool idle();  // on every stream
 // A pending task: `complete` is called (any thread) when its bytes have come; then `apply` runs in stream order.
 struct Exchange {
   virtual ~Exchange() = default;
-  virtual void start() = 0;   // called in stream order, when all before it on its stream has run: send contributions
-  virtual bool ready() = 0;   // have all bytes come?
-  virtual void apply() = 0;   // store results, mark states
+  virtual void start() = 0;  // called in stream order, when all before it on its stream has run: send contributions
+  virtual bool ready() = 0;  // have all bytes come?
+  virtual void apply() = 0;  // store results, mark states
 };
 void submit(StreamId stream, std::shared_ptr<Exchange> exchange);
-void exchange_arrived();      // some exchange may have become ready: run what can run (called by the reader thread)
+void exchange_arrived();  // some exchange may have become ready: run what can run (called by the reader thread)
 
-void record(StreamId stream, RecordingId recording);   // stream order across streams, mirrors the CUDA events
+void record(StreamId stream, RecordingId recording);  // stream order across streams, mirrors the CUDA events
 void wait(StreamId stream, RecordingId recording);
-void drain_stream(StreamId stream);                    // blocks (really) until the stream's tasks have run
+void drain_stream(StreamId stream);  // blocks (really) until the stream's tasks have run
 void drain_recording(RecordingId recording);
 void drain_all();
 
 // The copy and set behind cudaMemcpy*/cudaMemset*, in stream order, with states; host pointers are always known.
-// Over config().value_copy_limit_bytes nothing is copied: a device destination becomes unknown, a host destination zeros.
-// Device memory set to zero is known to be zero whatever its size. The open op's `carried` is counted up.
-// Plain host memory is read at once, as cudaMemcpyAsync does; pinned and registered memory when its turn comes.
+// Over config().value_copy_limit_bytes nothing is copied: a device destination becomes unknown, a host destination
+// zeros. Device memory set to zero is known to be zero whatever its size. The open op's `carried` is counted up. Plain
+// host memory is read at once, as cudaMemcpyAsync does; pinned and registered memory when its turn comes.
 void copy(StreamId stream, void* dst, const void* src, size_t bytes);
 void set(StreamId stream, void* dst, int byte, size_t bytes);
 
-// While one is alive, copies and sets of this thread leave device memory alone: the op that holds will say itself what its
-// outputs are.
+// While one is alive, copies and sets of this thread leave device memory alone: the op that holds will say itself what
+// its outputs are.
 class Hold {
  public:
   Hold();
@@ -76,13 +76,13 @@ class Hold {
   Hold& operator=(const Hold&) = delete;
 };
 
-// A host read of bytes that nothing computed: counted by op and call site; the same site again and again without end is an
-// error that says so (fail()).
+// A host read of bytes that nothing computed: counted by op and call site; the same site again and again without end is
+// an error that says so (fail()).
 void count_unknown_read(const char* op, size_t bytes);
 // The script got on (an optimizer step ended, a known value was read): what it reads is no endless loop.
 void note_progress();
 // Who can tell where the calling thread's script is ("train.py:12"); called without the lock.
 void set_call_site(std::string (*where)());
 
-}  // namespace values
+}  // namespace values PHANTORA_EXPORT
 }  // namespace phantora
