@@ -115,7 +115,9 @@ class Cluster(_Section):
     def nvlink_bytes_per_s(self) -> float:
         """What collectives reach over one GPU's NVLink port, a direction."""
         chosen = self.node.nvlink.bandwidth_GBps
-        return chosen * 1e9 if chosen is not None else nccl.nvlink_bytes_per_s(self.gpu.compute_capability, self.gpu.nvlinks)
+        if chosen is not None:
+            return chosen * 1e9
+        return nccl.nvlink_bytes_per_s(self.gpu.compute_capability, self.gpu.nvlinks)
 
     @property
     def nic_bytes_per_s(self) -> float:

@@ -23,7 +23,6 @@ from functools import cached_property
 from math import inf
 
 from phantora_netsim import Activity
-
 from phantora_py.cluster import Device
 from phantora_py.nccl import Architecture, Protocol, architecture
 from phantora_py.topology import Load, Topology
@@ -71,7 +70,7 @@ class CollectivePlanner:
     def collective(self, members: tuple[Device, ...], op: str, bytes_: int, root: int = 0) -> Plan:
         """Plan of one operation over `members` (in member order).
 
-        `bytes_` is the whole buffer as nccl-tests counts size. Raises ValueError for an op that is not in COLLECTIVE_OPS.
+        `bytes_` is the whole buffer as nccl-tests counts size. Raises ValueError for an op not in COLLECTIVE_OPS.
         """
         key = (members, op, bytes_, root if op in ROOTED_OPS else 0)
         if key not in self._plans:

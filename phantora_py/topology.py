@@ -1,13 +1,12 @@
 """Lays a cluster's links out in netsim: one link a port and direction.
 
-NVLink or PCIe port of each GPU, pair links of an NVLink mesh, port of each NIC. The fabric is one non-blocking switch, so
-two nodes meet in their NICs' ports only.
+NVLink or PCIe port of each GPU, pair links of an NVLink mesh, port of each NIC. The fabric is one non-blocking switch,
+so two nodes meet in their NICs' ports only.
 """
 
 from __future__ import annotations
 
 from phantora_netsim import Network
-
 from phantora_py.cluster import Cluster, Device
 
 Load = dict[int, float]

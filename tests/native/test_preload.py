@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cuda_programs import MACHINE
+
 from phantora_native import LIBRARY_DIR
 
 PRELOAD = LIBRARY_DIR / "libphantora_preload.so"
