@@ -94,49 +94,6 @@ Status cuStreamAddCallback(Stream stream, void (*callback)(Stream, Status, void*
   return Status::success;
 }
 
-Status cuEventCreate(Event* event, unsigned flags) {
-  if (!event) return Status::invalid_value;
-  if (flags & event_interprocess) return Status::not_supported;
-  *event = events::create(device::current(), !(flags & event_disable_timing));
-  return Status::success;
-}
-
-Status cuEventDestroy_v2(Event event) { return events::destroy(event) ? Status::success : Status::invalid_handle; }
-
-Status cuEventRecord(Event event, Stream stream) {
-  std::optional<StreamId> id = streams::enter(stream);
-  if (!id) return Status::invalid_handle;
-  recorder::charge_call();
-  return events::record(event, *id) ? Status::success : Status::invalid_handle;
-}
-
-Status cuEventRecordWithFlags(Event event, Stream stream, unsigned) { return cuEventRecord(event, stream); }
-
-Status cuEventQuery(Event event) {
-  std::optional<events::Info> info = events::find(event);
-  if (!info) return Status::invalid_handle;
-  recorder::charge_call();
-  return events::is_complete(info->recording) ? Status::success : Status::not_ready;
-}
-
-Status cuEventSynchronize(Event event) {
-  std::optional<events::Info> info = events::find(event);
-  if (!info) return Status::invalid_handle;
-  events::synchronize(info->recording);
-  return Status::success;
-}
-
-Status cuEventElapsedTime_v2(float* milliseconds, Event start, Event end) {
-  std::optional<events::Info> from = events::find(start), to = events::find(end);
-  if (!milliseconds) return Status::invalid_value;
-  bool usable = from && to && from->timing && to->timing && from->recording != 0 && to->recording != 0;
-  if (!usable) return Status::invalid_handle;
-  if (!events::is_complete(from->recording) || !events::is_complete(to->recording)) return Status::not_ready;
-  int64_t elapsed_ns = recorder::event_time(to->recording) - recorder::event_time(from->recording);
-  *milliseconds = static_cast<float>(static_cast<double>(elapsed_ns) * 1e-6);
-  return Status::success;
-}
-
 }  // extern "C"
 
 }  // namespace phantora::driver
