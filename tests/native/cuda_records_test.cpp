@@ -12,6 +12,7 @@
 #include "check.h"
 #include "cuda.h"
 #include "phantora/capi.h"
+#include "phantora/launch.h"
 
 namespace {
 
@@ -142,6 +143,20 @@ void correction() {
   launch(stream);
 }
 
+// An op that zeroes a counter before its first kernel, and copies after it.
+void op_with_copies() {
+  void* counter = nullptr;
+  CHECK_EQUAL(cudaMalloc(&counter, 64), cudaSuccess);
+  phantora::OpScope op;
+  phantora::push_op(&op);
+  CHECK_EQUAL(cudaMemsetAsync(counter, 0, 64, nullptr), cudaSuccess);
+  launch(nullptr);
+  CHECK_EQUAL(cudaMemcpyAsync(counter, static_cast<char*>(counter) + 32, 32, cudaMemcpyDeviceToDevice, nullptr),
+              cudaSuccess);
+  launch(nullptr);
+  phantora::pop_op(&op);
+}
+
 void forked_child() {
   launch(nullptr);
   pid_t child = fork();
@@ -168,6 +183,7 @@ const std::map<std::string, void (*)()> cases = {
     {"spinning", spinning},       {"patient", patient},           {"observer", observer},
     {"side_thread", side_thread}, {"autograd", autograd_thread},  {"correction", correction},
     {"fork", forked_child},       {"wait", waits_for_ever},       {"graph", graph},
+    {"op", op_with_copies},
 };
 
 }  // namespace

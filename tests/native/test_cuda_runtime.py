@@ -14,6 +14,7 @@ from rank_peer import (
     KERNEL,
     LANE_BEGIN,
     LANE_END,
+    LATER_LAUNCH,
     QUERY,
     STREAM_WAIT,
     SYNC,
@@ -102,6 +103,13 @@ def test_legacy_stream_orders_blocking_streams(played: Case) -> None:
         (KERNEL, blocking),
         (KERNEL, free),
     ]
+
+
+def test_first_kernel_of_an_op_carries_its_cost(played: Case) -> None:
+    peer, _ = played("op")
+    memset, first, copy, later = peer.of_kind(KERNEL)
+    assert [record.b for record in (memset, first, copy, later)] == [0, 1, 2, 3]
+    assert [record.flags for record in (memset, first, copy, later)] == [0, 0, 0, LATER_LAUNCH]
 
 
 def test_third_identical_question_becomes_a_wait(played: Case) -> None:
