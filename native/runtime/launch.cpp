@@ -3,6 +3,7 @@
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "phantora/config.h"
 #include "phantora/counters.h"
@@ -136,6 +137,10 @@ SignatureTable& signatures() {
   return *table;
 }
 
+// An op's cost goes to its first kernel. Copies and sets cost their own bytes, wherever in the op they stand: many ops
+// zero a counter before their first kernel.
+bool is_later(OpScope* op, const Launch& launch) { return op && !launch.copy_kind && std::exchange(op->costed, true); }
+
 }  // namespace
 
 void push_op(OpScope* scope) {
@@ -154,7 +159,8 @@ void launch(StreamId stream, const Launch& launch) {
   uint32_t signature = signatures().find_or_define(op, launch);
   if (op) op->stream = stream;
   recorder::advance(config().launch_ns);
-  recorder::record(wire::RecordKind::kernel, stream, signature, number, number > 0 ? wire::later_launch : 0);
+  uint8_t flags = is_later(op, launch) ? wire::later_launch : 0;
+  recorder::record(wire::RecordKind::kernel, stream, signature, number, flags);
   counters::launches.add();
 }
 

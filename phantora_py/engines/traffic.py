@@ -209,13 +209,19 @@ def _scatter_rows(signature: Signature) -> Traffic:
 
 
 def _gather_elements(signature: Signature) -> Traffic:
-    """gather, scatter, take: an element for each index."""
+    """gather, scatter, take: an element for each index. An index that is expanded over the last dimension (as PyTorch's
+    embedding makes one) picks whole rows and is stored once."""
     indices = _index_tensors(signature)
-    picked = indices[0].numel if indices else 0
     source = signature.tensors[0] if signature.tensors else None
     width = source.element_bytes if source else 4
-    reach = min(picked * SECTOR_BYTES, max(source.bytes if source else 0, picked * width))
-    return Traffic("gather", reach + picked * (8.0 + width))
+    if not indices:
+        return Traffic("gather", 0.0)
+    index = indices[0]
+    picked = index.numel * width
+    run = index.shape[-1] * width if index.strides[-1] == 0 else width
+    accesses = picked / max(run, 1)
+    reach = min(accesses * max(run, SECTOR_BYTES), max(source.bytes if source else 0, picked))
+    return Traffic("gather", reach + picked + index.stored_bytes)
 
 
 def _embedding_backward(signature: Signature) -> Traffic:

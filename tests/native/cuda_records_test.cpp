@@ -149,7 +149,7 @@ void op_with_copies() {
   CHECK_EQUAL(cudaMalloc(&counter, 64), cudaSuccess);
   phantora::OpScope op;
   phantora::push_op(&op);
-  CHECK_EQUAL(cudaMemsetAsync(counter, 0, 64, nullptr), cudaSuccess);
+  CHECK_EQUAL(cudaMemset(counter, 0, 64), cudaSuccess);
   launch(nullptr);
   CHECK_EQUAL(cudaMemcpyAsync(counter, static_cast<char*>(counter) + 32, 32, cudaMemcpyDeviceToDevice, nullptr),
               cudaSuccess);

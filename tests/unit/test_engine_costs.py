@@ -292,6 +292,13 @@ def test_broadcast_operands_are_read_once() -> None:
     assert duration(op("mul.Tensor", X, scale)) < duration(op("mul.Tensor", X, X))
 
 
+def test_rows_gathered_by_an_expanded_index_cost_as_an_embedding() -> None:
+    table, rows = tensor("bfloat16", 128256, 4096), tensor("bfloat16", 16384, 4096, role="mut")
+    index = Tensor("in", "int64", (16384, 4096), (1, 0))
+    embedding = ENGINE.cost(op("embedding", table, tensor("int64", 16384), scalars=(-1, False, False)))
+    assert ENGINE.cost(op("gather.out", table, index, rows)).duration_ns == embedding.duration_ns
+
+
 def test_transposed_copies_are_slower() -> None:
     transposed = Tensor("in", "bfloat16", (4096, 4096), (1, 4096))
     assert duration(op("copy_", mut(X), transposed)) > 1.3 * duration(op("copy_", mut(X), X))
