@@ -1,0 +1,210 @@
+"""Whole jobs under `phantora run`: what their reports say, and how that changes with the cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from link_traffic import Trace, busiest
+
+pytest.importorskip("torch")
+
+SCRIPTS = Path(__file__).parent / "jobs"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
+LIMIT_S = 900.0
+"""The hook may have to be compiled first, on a busy machine."""
+
+MEASURED_DEMO_NS = 2.84e9
+"""TorchTitan's published run: 16,384 tokens an iteration and GPU at 5,762 tokens/s."""
+DEPENDS_ON_THE_MACHINE = ("wall_s", "speculated_answers", "corrected_answers")
+"""Keys of the report that two equal runs may differ in (docs/report.md)."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    code: int
+    stdout: str
+    stderr: str
+    report_file: Path
+
+    @property
+    def report(self) -> dict[str, Any]:
+        assert self.code == 0, self.stdout + self.stderr
+        report: dict[str, Any] = json.loads(self.report_file.read_text())
+        return report
+
+
+def phantora(folder: Path, *arguments: str, job: tuple[str, ...] = ()) -> Finished:
+    """Runs a command of the front that takes --json."""
+    report_file = folder / "report.json"
+    line = [sys.executable, "-m", "phantora_launcher", *arguments, "--json", str(report_file)]
+    done = subprocess.run(
+        [*line, "--", *job] if job else line, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    return Finished(done.returncode, done.stdout, done.stderr, report_file)
+
+
+# Megatron-Core on two nodes: stage 0 of the pipeline on node 0, stage 1 on node 1, 4 GPUs each.
+
+
+@dataclass(frozen=True)
+class Links:
+    nvlink_GBps: float = 370.8
+    nic_Gbps: float = 400.0
+
+    def cluster_file(self, folder: Path) -> Path:
+        path = folder / "cluster.toml"
+        path.write_text(
+            'name = "two-nodes"\nnodes = 2\n[gpu]\nmodel = "H100-SXM-80GB"\n[node]\ngpus = 4\n'
+            f"[node.nvlink]\nbandwidth_GBps = {self.nvlink_GBps}\n"
+            f"[node.nics]\ncount = 4\nbandwidth_Gbps = {self.nic_Gbps}\nefficiency = 1.0\n"
+        )
+        return path
+
+
+BASE = Links()
+NODES = (range(4), range(4, 8))
+
+
+def megatron(folder: Path, links: Links) -> tuple[int, Trace]:
+    """Iteration time in ns, and the trace."""
+    folder.mkdir()
+    trace = folder / "trace.json"
+    sizes = ["--layers", "4", "--hidden", "512", "--heads", "8", "--sequence", "512", "--steps", "3"]
+    done = phantora(
+        folder,
+        *("run", "--cluster", str(links.cluster_file(folder)), "--trace", str(trace)),
+        job=(*TORCHRUN, "--nnodes", "2", "--nproc-per-node", "4", str(EXAMPLES / "megatron_gpt.py"), *sizes),
+    )
+    report = done.report
+    assert report["world_size"] == 8
+    assert "8 ranks on 2 nodes: two-nodes-0, two-nodes-1" in done.stdout
+    return report["iteration_ns"], Trace.read(trace)
+
+
+@pytest.fixture(scope="module")
+def base_megatron(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Trace]:
+    pytest.importorskip("megatron.core")
+    return megatron(tmp_path_factory.mktemp("megatron") / "base", BASE)
+
+
+# The bound. Let P be the longest chain of work and waiting in the slow run, which makes its iteration time T'. Its
+# kernels, host time and latencies last as long in the base run, which can't be faster than the same chain: T' - T is at
+# most what P spends on the slow links. While a transfer of P is held up, its bottleneck is one slow link, which is
+# full: the bytes of transfers in P and of those that share their links, each counted once, pass it at the slow rate.
+# (Not at the difference to the base bandwidth: a transfer that hides behind kernels in the base run may compete in the
+# slow one.) The four ranks of a node run one program in step, so a chain that changes ranks holds each operation
+# once, and the busiest rank stands for its node. A chain passes through both nodes: NVLinks count once for each. A
+# transfer between nodes is seen by both ends and counts once.
+
+
+def test_slower_nics_cost_what_crosses_nodes(tmp_path: Path, base_megatron: tuple[int, Trace]) -> None:
+    base_ns, trace = base_megatron
+    slow = Links(nic_Gbps=BASE.nic_Gbps / 10)
+    slow_ns, _ = megatron(tmp_path / "slow", slow)
+    crossing_bytes = busiest(trace.last_iteration_bytes(spans_nodes), range(8))
+    assert crossing_bytes > 0
+    assert 0 < slow_ns - base_ns <= crossing_bytes / (slow.nic_Gbps / 8)
+
+
+def test_slower_nvlink_costs_what_stays_in_nodes(tmp_path: Path, base_megatron: tuple[int, Trace]) -> None:
+    base_ns, trace = base_megatron
+    slow = Links(nvlink_GBps=BASE.nvlink_GBps / 10)
+    slow_ns, _ = megatron(tmp_path / "slow", slow)
+    totals = trace.last_iteration_bytes(meets_in_a_node)
+    assert all(totals.values())
+    assert 0 < slow_ns - base_ns <= sum(busiest(totals, node) for node in NODES) / slow.nvlink_GBps
+
+
+def spans_nodes(group: tuple[int, ...]) -> bool:
+    return len({rank // 4 for rank in group}) > 1
+
+
+def meets_in_a_node(group: tuple[int, ...]) -> bool:
+    return len({rank // 4 for rank in group}) < len(group)
+
+
+# Memory
+
+
+def test_job_too_large_for_the_device(tmp_path: Path) -> None:
+    small = tmp_path / "small.toml"
+    small.write_text('name = "small"\n[gpu]\nmodel = "H100-SXM-80GB"\nmemory_GiB = 24\n[node]\ngpus = 1\n')
+    job = (sys.executable, str(SCRIPTS / "fill_memory.py"), "100")
+    failed = phantora(tmp_path, "run", "--cluster", str(small), job=job)
+    assert failed.code == 1
+    assert "torch.OutOfMemoryError: CUDA out of memory." in failed.stderr
+    assert "Tried to allocate 100.00 GiB" in failed.stderr
+    assert "total capacity of 24.00 GiB" in failed.stderr
+
+    (rank,) = phantora(tmp_path, "run", "--cluster", "hgx-h200", job=job).report["ranks"]
+    assert rank["peak_allocated_bytes"] == 100 << 30
+
+
+# Waiting that the simulator cannot see
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "plain",
+        pytest.param(
+            "ddp",
+            marks=pytest.mark.xfail(
+                strict=False,
+                reason="NCCL's watchdog thread lets go of DDP's first buckets at a moment of real time: peaks differ",
+            ),
+        ),
+    ],
+)
+def test_waiting_outside_cuda_leaves_no_mark(tmp_path: Path, style: str) -> None:
+    script = (str(SCRIPTS / "waits_outside_cuda.py"), str(tmp_path / "lock"), style)
+    job = (*TORCHRUN, "--nproc-per-node", "3", *script)
+    reports = [phantora(tmp_path, "run", "--cluster", "dgx-h100", job=job).report for _ in range(3)]
+    machine = [{key: report.pop(key) for key in DEPENDS_ON_THE_MACHINE} for report in reports]
+    assert len(reports[0]["iterations"]) == 4
+    assert reports[1:] == reports[:1] * 2
+    counts = [figures["speculated_answers"] for figures in machine]
+    if len(set(counts)) > 1:
+        warnings.warn(f"equal results, but answers were speculated {counts} times", stacklevel=1)
+
+
+# The demo: TorchTitan's Llama 3 8B on eight GPUs
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    pytest.importorskip("torchtitan")
+    return phantora(tmp_path_factory.mktemp("demo"), "demo", "--steps", "3")
+
+
+def test_demo_reports_every_ranks_memory(demo: Finished) -> None:
+    ranks = demo.report["ranks"]
+    assert [rank["rank"] for rank in ranks] == list(range(8))
+    # an eighth of 8 billion parameters, gradients and two moments in fp32 is the least
+    least_bytes = 8.03e9 * 16 / 8
+    assert all(least_bytes < rank["peak_allocated_bytes"] <= rank["peak_reserved_bytes"] for rank in ranks)
+
+
+def test_torchtitans_own_tps_agrees(demo: Finished) -> None:
+    rates = re.findall(r"step: +(\d+) .*?tps: ([\d,]+)", without_colours(demo.stdout + demo.stderr))
+    last_step, tps = rates[-1]
+    assert last_step == "3"
+    assert float(tps.replace(",", "")) == pytest.approx(demo.report["tokens"]["per_s_per_rank"], rel=0.01)
+
+
+@pytest.mark.xfail(strict=False, reason="not yet accurate: an iteration is simulated 22 % too short")
+def test_demo_takes_as_long_as_measured(demo: Finished) -> None:
+    assert demo.report["iteration_ns"] == pytest.approx(MEASURED_DEMO_NS, rel=0.15)
+
+
+def without_colours(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
