@@ -1,19 +1,11 @@
-#include "phantora/recorder.h"
-
+// Lanes, records and requests. recorder_life.cpp has the connection, recorder_api.cpp the public functions.
 #include <pthread.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <thread>
 
 #include "phantora/config.h"
 #include "phantora/counters.h"
-#include "phantora/environment.h"
+#include "real_clock.h"
 #include "recorder_core.h"
 
 namespace phantora {
@@ -23,185 +15,12 @@ namespace {
 using wire::RecordKind;
 using wire::Target;
 
-constexpr auto flush_interval = std::chrono::milliseconds(1);
 constexpr size_t flush_bytes = 64 << 10;  // a fuller outbox is sent at once
-constexpr int64_t unreported_limit_ns =
-    100'000;  // a clock that is further ahead of its last record is reported by itself
+// A clock that is further ahead of its last record is reported by itself.
+constexpr int64_t unreported_limit_ns = 100'000;
 constexpr int spinning_after = 3;
 
-int64_t clock_ns(clockid_t clock) {
-  timespec time;
-  clock_gettime(clock, &time);
-  return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
-}
-
-bool is_rank_process() {
-  if (!std::getenv(environment::run_dir) || !std::getenv(environment::rank)) return false;
-  const char* owner = std::getenv(environment::rank_pid);
-  return !owner || std::to_string(getpid()) == owner;
-}
-
-// Command line of this process, as a list of arguments.
-std::vector<std::string> arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> out;
-  for (std::string argument; std::getline(file, argument, '\0');) out.push_back(argument);
-  return out;
-}
-
 }  // namespace
-
-// --- life of the recorder
-
-Recorder& Recorder::instance() {
-  static Recorder* recorder = new Recorder;  // never destroyed: threads and exit handlers use it to the end
-  return *recorder;
-}
-
-Recorder::Recorder() : inert_(!is_rank_process()), inert_real_ns_(clock_ns(CLOCK_MONOTONIC)) {
-  main_lane_.open = true;
-  open_lanes_.push_back(&main_lane_);
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
-void Recorder::before_fork() { instance().mutex_.lock(); }
-void Recorder::after_fork_in_parent() { instance().mutex_.unlock(); }
-
-void Recorder::after_fork_in_child() {
-  instance().become_inert();
-  instance().mutex_.unlock();
-}
-
-void Recorder::become_inert() {
-  if (!inert_) inert_virtual_ns_ = main_lane_.now_ns();
-  inert_ = true;
-  inert_real_ns_ = clock_ns(CLOCK_MONOTONIC);
-}
-
-bool Recorder::active() const { return !inert_; }
-
-bool Recorder::has_ended() const { return ended_; }
-
-void Recorder::release_observers() { observers_released_ = true; }
-
-// Connects at the first record, so that processes that never use the GPU never speak.
-void Recorder::connect(Lock& lock) {
-  if (sink_) return;
-  if (config().null_sink) {
-    sink_ = open_null_sink(listener());
-  } else {
-    sink_ = open_socket_sink(config().run_dir + "/sim.sock", listener());
-  }
-  setenv(environment::rank_pid, std::to_string(getpid()).c_str(), 1);
-  say_hello();
-  std::thread([this] { run_flusher(); }).detach();
-  std::atexit([] { instance().say_goodbye(); });
-  flush(lock);
-}
-
-Listener Recorder::listener() {
-  return {
-      .reply = [this](uint64_t request, int64_t value, bool speculated) { on_reply(request, value, speculated); },
-      .correction = [this](uint64_t request, int64_t value) { on_correction(request, value); },
-      .data =
-          [this](std::string_view payload) {
-            std::function<void(std::string_view)> handler;
-            {
-              Lock lock(mutex_);
-              handler = data_handler_;
-            }
-            if (!handler) fail("NCCL data came for a rank that uses no NCCL", "report this as an error of phantora");
-            handler(payload);
-          },
-  };
-}
-
-void Recorder::say_hello() {
-  std::vector<std::string> argv = arguments();
-  wire::Pack pack;
-  pack.map(5).text("protocol").integer(1).text("role").text("rank").text("rank").integer(config().rank);
-  pack.text("pid").integer(getpid()).text("argv").array(static_cast<uint32_t>(argv.size()));
-  for (const std::string& argument : argv) pack.text(argument);
-  outbox_.add(wire::FrameType::hello, pack.str());
-}
-
-void Recorder::say_goodbye() {
-  if (inert_) return;
-  std::string pairs;
-  uint32_t count = 0;
-  auto add = [&](std::string_view key, std::string_view packed) {
-    pairs += wire::Pack().text(key).raw(packed).str();
-    ++count;
-  };
-  for (const auto& contribute : farewells_) contribute(add);
-  if (!guesses_.empty()) add("guessed", packed_guesses());
-  Lock lock(mutex_);
-  outbox_.add(wire::FrameType::bye, wire::Pack().map(count).raw(pairs).str());
-  sink_->close();
-  flush(lock);
-  ended_ = true;
-  become_inert();  // what static destructors do on the GPU no longer matters, and must not wait
-}
-
-void Recorder::declare_guess(const std::string& what) {
-  Lock lock(mutex_);
-  guesses_.insert(what);
-}
-
-std::string Recorder::packed_guesses() {
-  Lock lock(mutex_);
-  wire::Pack pack;
-  pack.array(static_cast<uint32_t>(guesses_.size()));
-  for (const std::string& guess : guesses_) pack.text(guess);
-  return pack.str();
-}
-
-// --- sending
-
-void Recorder::flush(Lock& lock) {
-  lock.unlock();
-  {
-    std::lock_guard sending(send_mutex_);
-    lock.lock();
-    std::string frames = outbox_.take();
-    lock.unlock();
-    if (!frames.empty()) sink_->send(frames);
-  }
-  lock.lock();
-}
-
-void Recorder::flush() {
-  Lock lock(mutex_);
-  if (!inert_ && sink_) flush(lock);
-}
-
-void Recorder::run_flusher() {
-  pthread_setname_np(pthread_self(), "phantora_flush");
-  this_thread().role = Role::observer;
-  Lock lock(mutex_);
-  for (;;) {
-    flusher_wake_.wait(lock, [this] { return flush_wanted_; });
-    lock.unlock();
-    std::this_thread::sleep_for(flush_interval);
-    lock.lock();
-    flush_wanted_ = false;
-    report_clocks();
-    flush(lock);
-  }
-}
-
-// A lane that computes, and issues nothing, must not hold the simulation back.
-void Recorder::report_clocks() {
-  for (Lane* lane : open_lanes_) {
-    if (!lane->blocked && lane->delta_ns > lane->reported_ns) append(*lane, RecordKind::clock, 0, 0, 0, 0);
-  }
-}
-
-void Recorder::wake_flusher_if_behind(const Lane& lane) {
-  if (flush_wanted_ || !sink_ || !lane.open || lane.delta_ns - lane.reported_ns < unreported_limit_ns) return;
-  flush_wanted_ = true;
-  flusher_wake_.notify_one();
-}
 
 // --- lanes
 
@@ -316,6 +135,12 @@ void Recorder::sleep(int64_t ns) {
   Lane& lane = lane_of(thread);
   lane.delta_ns += ns;
   wake_flusher_if_behind(lane);
+}
+
+void Recorder::wake_flusher_if_behind(const Lane& lane) {
+  if (flush_wanted_ || !sink_ || !lane.open || lane.delta_ns - lane.reported_ns < unreported_limit_ns) return;
+  flush_wanted_ = true;
+  flusher_wake_.notify_one();
 }
 
 // --- records
@@ -579,50 +404,5 @@ void Recorder::farewell(std::function<void(std::function<void(std::string_view, 
   Lock lock(mutex_);
   farewells_.push_back(std::move(contribute));
 }
-
-// --- the public face
-
-namespace recorder {
-
-bool active() { return Recorder::instance().active(); }
-bool has_ended() { return Recorder::instance().has_ended(); }
-int64_t now_ns() { return Recorder::instance().now_ns(); }
-void advance(int64_t ns) { Recorder::instance().advance(ns); }
-void charge_call() { Recorder::instance().charge_call(); }
-void sleep(int64_t ns) { Recorder::instance().sleep(ns); }
-bool is_observer() { return this_thread().role == Role::observer; }
-void become_observer() { this_thread().role = Role::observer; }
-void release_observers() { Recorder::instance().release_observers(); }
-
-void record(wire::RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {
-  Recorder::instance().record(kind, stream, a, b, flags);
-}
-
-RecordingId next_recording() { return Recorder::instance().next_recording(); }
-void forget(RecordingId recording) { Recorder::instance().forget(recording); }
-void define_stream(StreamId stream, int device, int priority) {
-  Recorder::instance().define_stream(stream, device, priority);
-}
-void flush() { Recorder::instance().flush(); }
-
-int64_t sync_stream(StreamId stream) { return Recorder::instance().sync(Target::stream, stream, 0); }
-int64_t sync_recording(RecordingId recording) { return Recorder::instance().sync(Target::recording, 0, recording); }
-int64_t sync_device(int device) { return Recorder::instance().sync(Target::device, static_cast<StreamId>(device), 0); }
-bool query_stream(StreamId stream) { return Recorder::instance().query(Target::stream, stream, 0); }
-bool query_recording(RecordingId recording) { return Recorder::instance().query(Target::recording, 0, recording); }
-int64_t event_time(RecordingId recording) { return Recorder::instance().event_time(recording); }
-int64_t host_sync(uint32_t host_group) { return Recorder::instance().host_sync(host_group); }
-
-uint32_t next_definition_id(std::string_view table) { return Recorder::instance().next_definition_id(table); }
-void define(const std::string& packed) { Recorder::instance().define(packed); }
-void send_data(std::string_view payload) { Recorder::instance().send_data(payload); }
-void on_data(std::function<void(std::string_view)> handler) { Recorder::instance().on_data(std::move(handler)); }
-void farewell(std::function<void(std::function<void(std::string_view, std::string_view)>)> contribute) {
-  Recorder::instance().farewell(std::move(contribute));
-}
-
-void declare_guess(const std::string& what) { Recorder::instance().declare_guess(what); }
-
-}  // namespace recorder
 
 }  // namespace phantora
