@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 
 import pytest
 
@@ -167,13 +166,6 @@ def test_empty_tensors_cost_the_floor() -> None:
     empty = tensor("bfloat16", 0, 4096)
     for signature in (op("add.Tensor", empty, empty), op("mm", empty, X), op("sum", empty), op("cat", empty)):
         assert ENGINE.cost(signature).duration_ns <= 3 * ENGINE.floor_ns
-
-
-def test_costs_take_less_than_a_millisecond_to_find() -> None:
-    start = time.perf_counter()
-    for signature in ALL:
-        ENGINE.cost(signature)
-    assert (time.perf_counter() - start) / len(ALL) < 1e-3
 
 
 # --- products --------------------------------------------------------------------------------------------------------
