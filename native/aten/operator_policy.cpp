@@ -21,9 +21,16 @@ Policy policy_of(std::string_view name) {
       "aten::_local_scalar_dense", "aten::resize_",   "aten::resize_as_",    "aten::set_",
       "aten::record_stream",       "aten::is_set_to", "aten::_assert_async", "aten::_fused_sdp_choice",
   };
-  static constexpr std::array<std::string_view, 8> readback = {
-      "aten::equal",    "aten::nonzero",    "aten::nonzero.out",        "aten::_unique",
-      "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::unique_dim_consecutive",
+  static constexpr std::array<std::string_view, 9> readback = {
+      "aten::equal",
+      "aten::mode",
+      "aten::nonzero",
+      "aten::nonzero.out",
+      "aten::_unique",
+      "aten::_unique2",
+      "aten::unique_dim",
+      "aten::unique_consecutive",
+      "aten::unique_dim_consecutive",
   };
   if (is_in(name, allocating)) return Policy::allocate;
   if (is_in(name, readback)) return Policy::readback;

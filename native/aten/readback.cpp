@@ -53,6 +53,10 @@ torch::jit::Stack outputs_for_zeros(const Operator& op, const torch::jit::Stack&
   if (op.name == "aten::equal") return {true};
   if (is_nonzero(op)) return {at::empty({0, input.dim()}, longs)};
   const c10::IValue* dim = argument(op, stack, "dim");
+  if (op.name == "aten::mode") {
+    at::Tensor values = input.to(at::kMeta).amax(dim->toInt(), is_set(op, stack, "keepdim"));
+    return {at::zeros_like(values, values.options().device(at::kCPU)), at::zeros(values.sizes(), longs)};
+  }
   std::vector<int64_t> distinct{1}, inverse = input.sizes().vec();
   int64_t count = input.numel();
   if (dim && dim->isInt()) {
