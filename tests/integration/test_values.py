@@ -34,6 +34,10 @@ def test_small_models_train(tmp_path: Path) -> None:
     assert report_of(tmp_path, "training.py")["unknown_reads"] == 0
 
 
+def test_values_under_what_frameworks_do(tmp_path: Path) -> None:
+    assert report_of(tmp_path, "frameworks.py")["unknown_reads"] == 0
+
+
 def test_random_numbers(tmp_path: Path) -> None:
     assert report_of(tmp_path, "random_numbers.py")["unknown_reads"] == 0
 
