@@ -166,19 +166,8 @@ def waiting_reports(folder: Path, style: str) -> list[dict[str, Any]]:
     return reports
 
 
-@pytest.fixture(scope="module")
-def plain_reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    return waiting_reports(tmp_path_factory.mktemp("plain"), "plain")
-
-
-def test_waiting_outside_cuda_leaves_no_mark(plain_reports: list[dict[str, Any]]) -> None:
-    first, *others = [without_clocks(report) for report in plain_reports]
-    assert others == [first] * 2
-
-
-@pytest.mark.xfail(strict=False, reason="one rank, not always the same, ends 5 us (a host wait) after the others")
-def test_waiting_outside_cuda_leaves_no_mark_on_last_clocks(plain_reports: list[dict[str, Any]]) -> None:
-    first, *others = plain_reports
+def test_waiting_outside_cuda_leaves_no_mark(tmp_path: Path) -> None:
+    first, *others = waiting_reports(tmp_path, "plain")
     assert others == [first] * 2
 
 
@@ -186,11 +175,6 @@ def test_waiting_outside_cuda_leaves_no_mark_on_last_clocks(plain_reports: list[
 def test_waiting_outside_cuda_with_ddp(tmp_path: Path) -> None:
     first, *others = waiting_reports(tmp_path, "ddp")
     assert others == [first] * 2
-
-
-def without_clocks(report: dict[str, Any]) -> dict[str, Any]:
-    ranks = [{key: value for key, value in rank.items() if key != "clock_ns"} for rank in report["ranks"]]
-    return {**report, "ranks": ranks}
 
 
 # The demo: TorchTitan's Llama 3 8B on eight GPUs
@@ -218,7 +202,7 @@ def test_torchtitans_own_tps_agrees(demo: Finished) -> None:
     assert float(tps.replace(",", "")) == pytest.approx(simulated_tps, rel=0.01)
 
 
-@pytest.mark.xfail(strict=False, reason="not yet accurate: an iteration is simulated 22 % too short")
+@pytest.mark.xfail(strict=False, reason="not yet accurate: an iteration is simulated 16 % too short")
 def test_demo_takes_as_long_as_measured(demo: Finished) -> None:
     assert demo.report["iteration_ns"] == pytest.approx(MEASURED_DEMO_NS, rel=0.15)
 
