@@ -134,7 +134,10 @@ class _Supervisor:
         self._stopped_by = sign
         self._stop_deadline = time.monotonic() + _STOP_GRACE_S
         if self._command_pid and self._command_code is None:
-            os.killpg(self._command_pid, sign)
+            try:
+                os.killpg(self._command_pid, sign)
+            except ProcessLookupError:  # just forked: it has no session of its own yet
+                os.kill(self._command_pid, sign)
 
     def _end_command_tree(self) -> None:
         left_over = self._command_tree()
