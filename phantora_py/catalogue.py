@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phantora_py.tokens import Lookup, Lookups
+
 FORWARD_KINDS = frozenset({"gemm", "attention", "attention_backward", "convolution", "embedding"})
 """Kinds of cost (phantora_py.engines) that stand for forward or backward work: see docs/report.md, "Iterations"."""
 
@@ -25,9 +27,8 @@ class KernelInfo:
     guessed: bool
     """The engine does not know the op."""
     duration_ns: int
-    tokens: int
-    """Indices that an embedding looks up in its table; 0 for anything else."""
-    table_rows: int
+    lookup: Lookup | None
+    """Of an embedding's forward."""
 
     @property
     def name(self) -> str:
@@ -59,11 +60,11 @@ class Catalogue:
     def __init__(self, ranks: int) -> None:
         self.kernels: list[dict[int, KernelInfo]] = [{} for _ in range(ranks)]
         self.collectives: list[dict[int, CollectiveInfo]] = [{} for _ in range(ranks)]
+        self.lookups = [Lookups() for _ in range(ranks)]
         self.engines: list[str] = []
         self._engine_of = _Table(ranks, np.int16)
         self._is_forward = _Table(ranks, np.bool_)
-        self._tokens = _Table(ranks, np.int64)
-        self._table_rows = _Table(ranks, np.int64)
+        self._is_lookup = _Table(ranks, np.bool_)
 
     def add_kernel(self, rank: int, signature: int, info: KernelInfo) -> None:
         if info.engine not in self.engines:
@@ -71,8 +72,8 @@ class Catalogue:
         self.kernels[rank][signature] = info
         self._engine_of.put(rank, signature, self.engines.index(info.engine))
         self._is_forward.put(rank, signature, info.kind in FORWARD_KINDS)
-        self._tokens.put(rank, signature, info.tokens)
-        self._table_rows.put(rank, signature, info.table_rows)
+        self._is_lookup.put(rank, signature, info.lookup is not None)
+        self.lookups[rank].kernel(signature, info.op, info.lookup)
 
     def add_collective(self, rank: int, definition: int, info: CollectiveInfo) -> None:
         self.collectives[rank][definition] = info
@@ -84,11 +85,8 @@ class Catalogue:
     def is_forward(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
         return self._is_forward.get(ranks, signatures)
 
-    def tokens(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
-        return self._tokens.get(ranks, signatures)
-
-    def table_rows(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
-        return self._table_rows.get(ranks, signatures)
+    def is_lookup(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
+        return self._is_lookup.get(ranks, signatures)
 
 
 class _Table:

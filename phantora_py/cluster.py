@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from phantora_py import nccl
 from phantora_py.gpus import Gpu, find_gpu
+from phantora_py.overlap import OverlapSlowdown, overlap_slowdown
 
 MAX_NODES = 4096
 MAX_GPUS_PER_NODE = 128
@@ -69,6 +70,16 @@ class Fabric(_Section):
     """Added to each hop between nodes, over NCCL's own network latency (which includes one switch)."""
 
 
+Slowdown = Annotated[float, Field(ge=1, le=100)]
+
+
+class Overlap(_Section):
+    """How kernels and communication slow each other on a GPU while they overlap; None: the GPU model's default."""
+
+    compute_slowdown: Slowdown | None = None
+    communication_slowdown: Slowdown | None = None
+
+
 class GpuChoice(_Section):
     model: str
     memory_GiB: float | None = Field(default=None, gt=0, le=10_000)
@@ -90,6 +101,7 @@ class Cluster(_Section):
     gpu_choice: GpuChoice = Field(alias="gpu")
     node: NodeSection = NodeSection()
     fabric: Fabric = Fabric()
+    overlap: Overlap = Overlap()
 
     @field_validator("gpu_choice")
     @classmethod
@@ -106,6 +118,13 @@ class Cluster(_Section):
         """Device memory in bytes, as cudaMemGetInfo reports in total."""
         chosen = self.gpu_choice.memory_GiB
         return self.gpu.memory_bytes if chosen is None else round(chosen * 2**30)
+
+    @property
+    def overlap_slowdown(self) -> OverlapSlowdown:
+        default, chosen = overlap_slowdown(self.gpu), self.overlap
+        return OverlapSlowdown(
+            chosen.compute_slowdown or default.compute, chosen.communication_slowdown or default.communication
+        )
 
     @property
     def world_size(self) -> int:

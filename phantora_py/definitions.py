@@ -19,7 +19,8 @@ from phantora_py.fields import Fields
 from phantora_py.frames import ProtocolError
 from phantora_py.host_groups import host_group_cost_ns
 from phantora_py.placement import MAX_RANKS, Placement
-from phantora_py.signature import Signature, SignatureError, Tensor
+from phantora_py.signature import Signature, SignatureError
+from phantora_py.tokens import Lookup
 
 MAX_DEFINITIONS = 1 << 22
 """Of one kind and rank: ids are dense, so a larger one is nonsense."""
@@ -177,6 +178,8 @@ class Definitions:
 
     def _define_stream(self, rank: int, fields: Fields) -> None:
         stream, device = fields.integer("id"), self._device(rank, fields)
+        if device.local not in self.streams[rank].values():
+            self._simulation.define_device(rank, device.local, *self._cluster.overlap_slowdown)
         self._simulation.define_stream(rank, stream, device.local)
         self.streams[rank][stream] = device.local
 
@@ -195,7 +198,6 @@ class Definitions:
 
     def _kernel_info(self, signature: Signature) -> KernelInfo:
         cost = self._engine.cost(signature)
-        table, indices = _lookup(signature)
         return KernelInfo(
             op=signature.op,
             kernel=signature.kernel,
@@ -204,8 +206,7 @@ class Definitions:
             kind=cost.kind,
             guessed=cost.guessed,
             duration_ns=cost.duration_ns,
-            tokens=indices.numel if indices else 0,
-            table_rows=table.shape[0] if table else 0,
+            lookup=Lookup.of(signature),
         )
 
     def _define_comm(self, rank: int, fields: Fields) -> None:
@@ -239,6 +240,7 @@ class Definitions:
         comm, index = self._member_of[rank][local]
         number = self._new_id(fields, self._catalogue.collectives[rank])
         operation = _Operation.read(rank, number, index, comm.size, fields)
+        self._catalogue.lookups[rank].collective(operation.op, operation.bytes, operation.dtype, index)
         if comm.is_complete:
             self._plan(comm, operation)
         else:
@@ -302,10 +304,3 @@ def _peer(item: Any, size: int) -> tuple[str, int, int]:
         if direction in ("send", "recv") and numbers_fit:
             return direction, peer, size_bytes
     raise ProtocolError(f"group with peer {item!r:.80}, not ['send' or 'recv', member below {size}, bytes]")
-
-
-def _lookup(signature: Signature) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """(table, indices) of an embedding's forward."""
-    if signature.base_op == "embedding" and len(signature.tensors) >= 2 and signature.tensors[0].shape:
-        return signature.tensors[0], signature.tensors[1]
-    return None, None

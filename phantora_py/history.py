@@ -33,8 +33,8 @@ class Segment:
     """Devices that the rank had used by then: the segment holds so many times its length of device time."""
     compute_ns: int
     exposed_ns: int
-    tokens: dict[int, int]
-    """Rows of an embedding table → indices that were looked up in it."""
+    lookups: dict[int, int]
+    """Signature of an embedding's look-up → times that it was launched."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Nodes:
     end_ns: NDArray[np.int64]
     is_kernel: NDArray[np.bool_]
     is_forward: NDArray[np.bool_]
-    tokens: NDArray[np.int64]
-    table_rows: NDArray[np.int64]
+    lookup: NDArray[np.int64]
+    """Signature of an embedding's look-up; 0 for all else."""
 
     def __getitem__(self, chosen: NDArray[np.bool_] | slice) -> Nodes:
         return Nodes(
@@ -56,8 +56,7 @@ class Nodes:
             self.end_ns[chosen],
             self.is_kernel[chosen],
             self.is_forward[chosen],
-            self.tokens[chosen],
-            self.table_rows[chosen],
+            self.lookup[chosen],
         )
 
     @classmethod
@@ -68,8 +67,7 @@ class Nodes:
             np.concatenate([part.end_ns for part in parts]),
             np.concatenate([part.is_kernel for part in parts]),
             np.concatenate([part.is_forward for part in parts]),
-            np.concatenate([part.tokens for part in parts]),
-            np.concatenate([part.table_rows for part in parts]),
+            np.concatenate([part.lookup for part in parts]),
         )
 
 
@@ -136,7 +134,7 @@ class RankHistory:
             len(self._devices),
             compute_ns,
             busy_ns - compute_ns,
-            _tokens(nodes[nodes.end_ns <= end_ns]),
+            dict(Counter(nodes.lookup[(nodes.lookup > 0) & (nodes.end_ns <= end_ns)].tolist())),
         )
 
 
@@ -150,20 +148,11 @@ def union_ns(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
     return int(np.maximum(ends - np.maximum(starts, reached), 0).sum())
 
 
-def _tokens(nodes: Nodes) -> dict[int, int]:
-    lookups = nodes.tokens > 0
-    totals: Counter[int] = Counter()
-    for rows, tokens in zip(nodes.table_rows[lookups].tolist(), nodes.tokens[lookups].tolist(), strict=True):
-        totals[rows] += tokens
-    return dict(totals)
-
-
 _NONE = Nodes(
     np.zeros(0, np.int32),
     np.zeros(0, np.int64),
     np.zeros(0, np.int64),
     np.zeros(0, np.bool_),
     np.zeros(0, np.bool_),
-    np.zeros(0, np.int64),
     np.zeros(0, np.int64),
 )

@@ -13,12 +13,12 @@ allocations), and so are those after it, up to the first that lies within 5 % of
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
 from phantora_py.history import Segment
+from phantora_py.tokens import Lookups
 
 STEADY_SHARE = 20
 """Within one part in so many of the later median counts as steady."""
@@ -50,16 +50,15 @@ class Iteration:
     share: Share
     """Over all ranks' devices."""
     tokens: int
-    """Indices looked up in the ranks' largest embedding tables, over all ranks; 0: no embedding was seen."""
+    """Over all ranks; 0: no embedding was seen."""
 
 
-def find_iterations(segments: Sequence[Sequence[Segment]]) -> list[Iteration]:
-    """Iterations of a job from the segments of each rank. Ranks without optimizer steps do not take part."""
+def find_iterations(segments: Sequence[Sequence[Segment]], lookups: Sequence[Lookups]) -> list[Iteration]:
+    """Iterations of a job from each rank's segments and look-ups. Ranks without optimizer steps do not take part."""
     has_forward = any(segment.forward_before for rank in segments for segment in rank)
     steps = {rank: _steps(parts, has_forward) for rank, parts in enumerate(segments) if parts}
-    rows = {rank: max((rows for part in segments[rank] for rows in part.tokens), default=0) for rank in steps}
     count = min((len(groups) for groups in steps.values()), default=0)
-    return [_iteration({rank: groups[index] for rank, groups in steps.items()}, rows) for index in range(count)]
+    return [_iteration({rank: groups[index] for rank, groups in steps.items()}, lookups) for index in range(count)]
 
 
 def warm_up_count(iterations: Sequence[Iteration]) -> int:
@@ -89,13 +88,13 @@ def _steps(segments: Sequence[Segment], has_forward: bool) -> list[list[Segment]
     return groups
 
 
-def _iteration(steps: dict[int, list[Segment]], table_rows: dict[int, int]) -> Iteration:
+def _iteration(steps: dict[int, list[Segment]], lookups: Sequence[Lookups]) -> Iteration:
     durations = {rank: parts[-1].end_ns - parts[0].start_ns for rank, parts in steps.items()}
     slowest = max(durations, key=lambda rank: (durations[rank], -rank))
     share, tokens = Share(), 0
     for rank, parts in steps.items():
         share += sum((share_of(part) for part in parts), Share())
-        tokens += sum((Counter(part.tokens)[table_rows[rank]] for part in parts), 0)
+        tokens += sum(lookups[rank].tokens(part.lookups) for part in parts)
     return Iteration(durations[slowest], slowest, share, tokens)
 
 

@@ -49,7 +49,7 @@ class Report:
     ) -> dict[str, Any]:
         """The report as docs/report.md describes it; call once, when the job is finished."""
         tails = [history.finish() for history in self._histories]
-        iterations = find_iterations([history.segments for history in self._histories])
+        iterations = find_iterations([history.segments for history in self._histories], self._catalogue.lookups)
         warm_up = warm_up_count(iterations)
         steady = iterations[warm_up:]
         reads = unknown_reads(job.farewells.values())
@@ -85,24 +85,23 @@ class Report:
         if not len(timeline.rank):
             return
         is_kernel = timeline.kind == _KERNEL
-        counts = is_kernel & (timeline.later == 0)
+        is_lookup = self._where(is_kernel & (timeline.later == 0), timeline, self._catalogue.is_lookup)
         nodes = Nodes(
             timeline.device,
             timeline.start_ns,
             timeline.end_ns,
             is_kernel,
-            self._where(is_kernel, timeline, self._catalogue.is_forward, np.bool_),
-            self._where(counts, timeline, self._catalogue.tokens, np.int64),
-            self._where(counts, timeline, self._catalogue.table_rows, np.int64),
+            self._where(is_kernel, timeline, self._catalogue.is_forward),
+            np.where(is_lookup, timeline.definition, 0).astype(np.int64),
         )
         for rank in np.unique(timeline.rank).tolist():
             self._histories[rank].add(nodes[timeline.rank == rank])
         self._add_device_time(timeline, is_kernel)
 
     @staticmethod
-    def _where(chosen: NDArray[np.bool_], timeline: Timeline, column: Any, dtype: Any) -> NDArray[Any]:
-        """A property of the chosen kernels; 0 for all other nodes."""
-        values = np.zeros(len(chosen), dtype)
+    def _where(chosen: NDArray[np.bool_], timeline: Timeline, column: Any) -> NDArray[np.bool_]:
+        """Which of the chosen kernels have a property."""
+        values = np.zeros(len(chosen), np.bool_)
         values[chosen] = column(timeline.rank[chosen], timeline.definition[chosen])
         return values
 

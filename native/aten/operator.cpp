@@ -54,7 +54,8 @@ Operator::Operator(const c10::OperatorHandle& h)
       replacement(replacement_of(name)),
       policy(policy_of(name)),
       benign(benign_of(name)),
-      seeded(h.hasTag(at::Tag::nondeterministic_seeded)) {
+      seeded(h.hasTag(at::Tag::nondeterministic_seeded)),
+      owner(owns_what_it_calls(name)) {
   bool statistics = writes_running_statistics(name);
   const auto& schema_arguments = h.schema().arguments();
   for (const c10::Argument& argument : schema_arguments) {

@@ -50,6 +50,7 @@ struct Operator {
   Policy policy;
   Benign benign;
   bool seeded;           // draws random numbers
+  bool owner;            // of all that is launched within it
   bool mutates = false;  // some argument is written
   int beta = -1;         // the argument that "self" is multiplied with: of zero, self is not read
   int training = -1;     // the argument that says whether statistics are written

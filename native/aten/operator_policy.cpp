@@ -73,6 +73,9 @@ bool launches_for_every_backend(std::string_view name) {
   return is_in(name, names);
 }
 
+// Its parts are gathers like any other; only its name says that they look tokens up.
+bool owns_what_it_calls(std::string_view name) { return name == "aten::embedding"; }
+
 // The collectives' values travel with NCCL; what is in _native is called within an operator of aten, which owns its
 // launches.
 bool is_ours_to_override(std::string_view name_space) {

@@ -39,6 +39,7 @@ Replacement replacement_of(std::string_view name);
 bool writes_running_statistics(std::string_view name);   // without saying so in its schema
 bool overwrites(std::string_view name);                  // what it writes, without reading it, though not an out=
 bool launches_for_every_backend(std::string_view name);  // it has one kernel for all, which launches by itself
+bool owns_what_it_calls(std::string_view name);          // it is known by its own name, whatever it is made of
 bool is_ours_to_override(std::string_view name_space);
 
 }  // namespace phantora::aten

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "computation.h"
 #include "current_stream.h"
@@ -27,6 +28,20 @@ class WholeOperator {
 
  private:
   values::Hold hold_;
+};
+
+// An operator that owns what it calls is open on this thread: those within it are part of it.
+thread_local bool owned = false;
+
+class Ownership {
+ public:
+  explicit Ownership(const Operator& op) : before_(std::exchange(owned, owned || op.owner)) {}
+  ~Ownership() { owned = before_; }
+  Ownership(const Ownership&) = delete;
+  Ownership& operator=(const Ownership&) = delete;
+
+ private:
+  bool before_;
 };
 
 int64_t limit_of(const Operator& op, const Capture& capture) {
@@ -116,6 +131,8 @@ void Override::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet
     call_original(handle, keys, stack);
     return forget_allocation(stack->back());
   }
+  if (owned) return call_original(handle, keys, stack);
+  Ownership ownership(op_);
   Capture capture(op_, *stack);
   Scope scope(op_, capture);
   if (op_.policy == Policy::readback) return read_back(op_, capture, *stack);

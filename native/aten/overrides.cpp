@@ -24,7 +24,7 @@ bool is_wanted(const c10::OperatorHandle& handle) {
   if (!handle.hasSchema()) return false;
   const std::string& name = handle.operator_name().name;
   if (!is_ours_to_override(std::string_view(name).substr(0, name.find("::")))) return false;
-  if (launches_for_every_backend(full_name(handle))) return true;
+  if (launches_for_every_backend(full_name(handle)) || owns_what_it_calls(full_name(handle))) return true;
   if (!handle.hasKernelForDispatchKey(cuda) || handle.isKernelFallthroughKernel(cuda)) return false;
   return !is_view(handle.schema());
 }

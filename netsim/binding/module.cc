@@ -3,15 +3,15 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <cmath>
+#include <limits>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "activity.h"
+#include "fabric.h"
 #include "program.h"
 #include "simulation.h"
 
@@ -20,19 +20,6 @@ namespace py = pybind11;
 namespace phantora::netsim {
 namespace {
 
-struct Network {
-  std::vector<double> capacities;  // bytes per ns
-
-  size_t add_link(double capacity_bytes_per_s) {
-    if (!std::isfinite(capacity_bytes_per_s) || capacity_bytes_per_s < 1e-3) {
-      throw std::invalid_argument("a link's capacity is " + std::to_string(capacity_bytes_per_s) +
-                                  " bytes/s, must be finite and at least 1e-3");
-    }
-    capacities.push_back(capacity_bytes_per_s / 1e9);
-    return capacities.size() - 1;
-  }
-};
-
 struct SharedActivity {
   std::shared_ptr<const Activity> shared;
 };
@@ -40,8 +27,8 @@ struct SharedActivity {
 // The simulation behind a lock: its methods run without the GIL, so that other threads may call at the same time.
 class Guarded {
  public:
-  Guarded(int64_t ranks, const Network& network, int64_t launch_queue_depth)
-      : simulation_(ranks, network.capacities, launch_queue_depth) {}
+  Guarded(int64_t ranks, const Fabric& fabric, int64_t launch_queue_depth)
+      : simulation_(ranks, fabric, launch_queue_depth) {}
 
   template <class Method>
   auto locked(Method method) {
@@ -162,9 +149,13 @@ void bind_results(py::module_& module) {
 }
 
 void bind_network(py::module_& module) {
-  py::class_<Network>(module, "Network")
+  py::class_<Fabric>(module, "Network")
       .def(py::init<>())
-      .def("add_link", &Network::add_link, py::arg("capacity_bytes_per_s"));
+      .def("add_link", &Fabric::add_link, py::arg("capacity_bytes_per_s"))
+      .def("change_capacity", &Fabric::change_capacity, py::arg("time_ns"), py::arg("link"),
+           py::arg("capacity_bytes_per_s"))
+      .def("add_background", &Fabric::add_background, py::arg("links"), py::arg("max_rate_bytes_per_s"),
+           py::arg("start_ns"), py::arg("stop_ns"));
   py::class_<SharedActivity>(module, "Activity")
       .def(py::init([](int64_t volume_bytes, int64_t latency_ns, const std::vector<std::pair<int64_t, double>>& links,
                        double max_rate_bytes_per_s) {
@@ -177,6 +168,14 @@ void bind_network(py::module_& module) {
 
 void bind_definitions(py::class_<Guarded>& simulation) {
   simulation
+      .def(
+          "define_device",
+          [](Guarded& self, int64_t rank, int64_t device, double compute_slowdown, double communication_slowdown) {
+            self.locked([&](Simulation& simulation) {
+              simulation.define_device(rank, device, {compute_slowdown, communication_slowdown});
+            });
+          },
+          py::arg("rank"), py::arg("device"), py::arg("compute_slowdown"), py::arg("communication_slowdown"))
       .def(
           "define_stream",
           [](Guarded& self, int64_t rank, int64_t stream, int64_t device) {
@@ -271,7 +270,7 @@ PYBIND11_MODULE(_core, module) {
   bind_results(module);
   bind_network(module);
   py::class_<Guarded> simulation(module, "Simulation");
-  simulation.def(py::init<int64_t, const Network&, int64_t>(), py::arg("ranks"), py::arg("network"),
+  simulation.def(py::init<int64_t, const Fabric&, int64_t>(), py::arg("ranks"), py::arg("network"),
                  py::arg("launch_queue_depth") = 1024);
   bind_definitions(simulation);
   bind_progress(simulation);

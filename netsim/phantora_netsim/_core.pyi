@@ -19,7 +19,18 @@ class Network:
     def add_link(self, capacity_bytes_per_s: float) -> int:
         """Adds a link, returns its id (dense from 0). Raises ValueError unless the capacity is finite and >= 1e-3.
 
-        A Simulation has the links that its network has when it is made.
+        A Simulation is made of what its network is at that moment.
+        """
+
+    def change_capacity(self, time_ns: int, link: int, capacity_bytes_per_s: float) -> None:
+        """The link's capacity from that time on. ValueError as add_link, or for a link that does not exist."""
+
+    def add_background(
+        self, links: list[tuple[int, float]], max_rate_bytes_per_s: float, start_ns: int, stop_ns: int
+    ) -> None:
+        """Traffic of others: takes its share of those (link, weight)s, at most the greatest rate, from start to stop.
+
+        ValueError for no links, those that do not exist, and a stop that is not after the start.
         """
 
 class Activity:
@@ -89,6 +100,15 @@ class Simulation:
     def __init__(self, ranks: int, network: Network, launch_queue_depth: int = 1024) -> None: ...
 
     # Definitions; ValueError for unknown ids, sizes or a second, different definition.
+    def define_device(self, rank: int, device: int, compute_slowdown: float, communication_slowdown: float) -> None:
+        """Kernels and communication on the device slow each other (docs/exactness.md, "Overlap").
+
+        While it carries communication (from the time at which all members are ready to the end), its kernels take
+        `compute_slowdown` times as long; while a device that carries it runs a kernel, communication moves
+        `communication_slowdown` times slower, by the slowest device. Collectives of one member and messages to oneself
+        do not count, nor do kernels that were issued before the device's first communication. Devices that are not
+        defined have factors of 1. ValueError for factors below 1, or after the device's streams.
+        """
     def define_stream(self, rank: int, stream: int, device: int) -> None: ...
     def define_kernel(self, rank: int, signature: int, duration_ns: int, later_ns: int) -> None: ...
     def define_comm(self, comm: int, size: int) -> None: ...

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kMostNumbers = int64_t{1} << 24;  // of one kind of definition in one rank: they are dense from 1
 constexpr int64_t kMostMembers = int64_t{1} << 24;
+constexpr double kGreatestSlowdown = 1e6;
 
 void require(bool condition, const std::string& otherwise) {
   if (!condition) throw std::invalid_argument(otherwise);
@@ -60,6 +61,22 @@ bool equal(const Call& x, const Call& y) {
 }
 
 }  // namespace
+
+void Definitions::define_device(RankId rank, int64_t device, Slowdown slowdown) {
+  const std::string what = subject(rank, "device", device);
+  require(device >= 0 && device < int64_t{1} << 31, what + " does not exist");
+  for (const double factor : {slowdown.compute, slowdown.communication}) {
+    require(factor >= 1 && factor <= kGreatestSlowdown,
+            what + ": a slowdown of " + std::to_string(factor) + ", must be within 1 .. 1e6");
+  }
+  OfRank& of_rank = of_rank_[rank];
+  require(std::none_of(of_rank.devices.begin(), of_rank.devices.end(), [&](int32_t used) { return used == device; }),
+          what + " has streams already\n  hint: define a device before its streams");
+  require(std::none_of(of_rank.slowdowns.begin(), of_rank.slowdowns.end(),
+                       [&](const auto& known) { return known.first == device; }),
+          what + " is defined already");
+  of_rank.slowdowns.emplace_back(static_cast<int32_t>(device), slowdown);
+}
 
 void Definitions::define_stream(RankId rank, int64_t stream, int64_t device) {
   require_number(rank, "stream", stream);
@@ -163,6 +180,13 @@ HostGroupId Definitions::define_host_call(RankId rank, int64_t definition, int64
 int32_t Definitions::device(RankId rank, uint32_t stream) const {
   const auto& devices = of_rank_[rank].devices;
   return stream < devices.size() ? devices[stream] : -1;
+}
+
+Slowdown Definitions::slowdown(RankId rank, int32_t device) const {
+  for (const auto& [number, slowdown] : of_rank_[rank].slowdowns) {
+    if (number == device) return slowdown;
+  }
+  return {};
 }
 
 const KernelCost* Definitions::kernel(RankId rank, uint64_t signature) const {

@@ -9,6 +9,7 @@
 
 #include "activity.h"
 #include "ids.h"
+#include "overlap.h"
 #include "sim_time.h"
 
 namespace phantora::netsim {
@@ -48,6 +49,7 @@ class Definitions {
  public:
   Definitions(size_t ranks, size_t links) : links_(links) { of_rank_.resize(ranks); }
 
+  void define_device(RankId rank, int64_t device, Slowdown slowdown);
   void define_stream(RankId rank, int64_t stream, int64_t device);
   void define_kernel(RankId rank, int64_t signature, KernelCost cost);
   CommId define_comm(int64_t name, int64_t size);
@@ -55,6 +57,7 @@ class Definitions {
   HostGroupId define_host_call(RankId rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns);
 
   int32_t device(RankId rank, uint32_t stream) const;  // -1: not defined
+  Slowdown slowdown(RankId rank, int32_t device) const;
   const KernelCost* kernel(RankId rank, uint64_t signature) const;
   const Call* call(RankId rank, uint64_t definition) const;
   const HostCall* host_call(RankId rank, uint64_t definition) const;
@@ -70,8 +73,9 @@ class Definitions {
 
  private:
   struct OfRank {
-    std::vector<int32_t> devices;                    // by stream
-    std::vector<std::optional<KernelCost>> kernels;  // by number
+    std::vector<std::pair<int32_t, Slowdown>> slowdowns;  // by device, few
+    std::vector<int32_t> devices;                         // by stream
+    std::vector<std::optional<KernelCost>> kernels;       // by number
     std::vector<std::unique_ptr<const Call>> calls;
     std::vector<std::optional<HostCall>> host_calls;
   };

@@ -10,14 +10,12 @@ namespace phantora::netsim {
 
 class EndHeap {
  public:
-  static constexpr uint32_t kAbsent = UINT32_MAX;
-
   bool empty() const { return heap_.empty(); }
   FlowId top() const { return heap_.front(); }
 
   // Puts the flow where its `end` belongs; it may be new.
   void place(Slab<FlowId, Flow>& flows, FlowId id) {
-    if (flows[id].heap_place == kAbsent) {
+    if (flows[id].heap_place == Flow::kNotInHeap) {
       flows[id].heap_place = static_cast<uint32_t>(heap_.size());
       heap_.push_back(id);
     }
@@ -26,7 +24,7 @@ class EndHeap {
   }
 
   void pop(Slab<FlowId, Flow>& flows) {
-    flows[heap_.front()].heap_place = kAbsent;
+    flows[heap_.front()].heap_place = Flow::kNotInHeap;
     const FlowId last = heap_.back();
     heap_.pop_back();
     if (heap_.empty()) return;

@@ -21,12 +21,14 @@ bool World::execute(Rank& rank, LaneId id) {
       item.definition = static_cast<uint32_t>(step.a);
       item.duration = static_cast<Time>(step.b);
       item.later = (step.flags & kLaterLaunch) != 0;
+      item.overlaps = item.duration > 0 && overlaps(rank, rank.streams[stream]);
       rank.streams[stream].launches.issue();
       issue(rank, stream, item);
       break;
     case Kind::collective: {
       const Call& call = *definitions_->call(rank.id, step.a);
       item.definition = static_cast<uint32_t>(step.a);
+      if (definitions_->comm_size(call.comm) > 1) communicate(rank, rank.streams[stream]);
       rank.streams[stream].launches.issue();
       issue(
           rank, stream,
@@ -70,6 +72,21 @@ bool World::execute(Rank& rank, LaneId id) {
       break;
   }
   return true;
+}
+
+// Whether communication can slow a kernel that is issued now. Until a device is first used for communication, it
+// cannot: then its ends are known at once, without regard to other ranks.
+bool World::overlaps(Rank& rank, const Stream& stream) {
+  return stream.overlap != Stream::kAlone && device_of(rank, stream).communicates;
+}
+
+void World::communicate(Rank& rank, const Stream& stream) {
+  if (stream.overlap != Stream::kAlone) device_of(rank, stream).communicates = true;
+}
+
+Device& World::device_of(Rank& rank, const Stream& stream) {
+  return *std::find_if(rank.devices.begin(), rank.devices.end(),
+                       [&](const Device& device) { return device.overlap == stream.overlap; });
 }
 
 // False, and the lane stands still, while the stream has as many unfinished launches as its queue holds.

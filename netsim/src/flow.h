@@ -1,4 +1,5 @@
-// Links and the flows on them: the system that fairness.h solves and network.h moves through time.
+// Links and the flows on them: the system that fairness.h solves and network.h moves through time. Kernels whose speed
+// depends on the communication beside them are flows too, on no link.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,11 @@
 
 namespace phantora::netsim {
 
-// Whose activity it is.
+// Whose it is.
 struct Owner {
-  enum class Kind : uint8_t { operation, transfer } kind;
-  uint32_t id;
+  enum class Kind : uint8_t { operation, transfer, kernel, background } kind;
+  uint32_t id = 0;    // of the operation or transfer; of a kernel, its rank
+  StreamId stream{};  // of a kernel
 };
 
 // A total order of activities that does not depend on when the core heard of them: the rank that leads it, that rank's
@@ -26,17 +28,25 @@ struct Precedence {
 };
 
 struct Flow {
-  const Activity* activity = nullptr;
+  static constexpr uint32_t kNotInHeap = UINT32_MAX;
+
   Owner owner{};
-  uint64_t serial = 0;   // flows in the order in which they joined; equal times by precedence
-  double remaining = 0;  // bytes, at `since`
-  double rate = 0;       // bytes per ns, since `since`
+  Precedence precedence{};
+  const Activity* activity = nullptr;  // null: a kernel
+  std::vector<DeviceId> devices{};     // those on which it feels, and is felt by, what else they do
+  uint64_t serial = 0;                 // flows in the order in which they joined; equal times by precedence
+  double remaining = 0;                // bytes (of a kernel: ns of work), at `since`
+  double rate = 0;                     // bytes (ns) per ns, since `since`; 0 until it joins
+  double slowdown = 1;                 // it moves at rate / slowdown
   Time since = 0;
-  Time end = kNever;  // at this rate
-  uint32_t heap_place = 0;
+  Time end = kNever;  // at this speed
+  uint32_t heap_place = kNotInHeap;
   double next_rate = 0;  // solver's result
+  double next_slowdown = 1;
   bool open = false;     // solver: has no rate yet
-  bool visited = false;  // belongs to the component being solved
+  bool visited = false;  // belongs to the component, or the change, being worked out
+
+  bool computes() const { return owner.kind == Owner::Kind::kernel; }
 };
 
 struct Share {

@@ -13,6 +13,7 @@ enum class LaneId : uint32_t {};  // slot of a lane within its rank
 enum class StreamId : uint32_t {};
 enum class LinkId : uint32_t {};
 enum class FlowId : uint32_t {};
+enum class DeviceId : uint32_t {};  // dense index of a device on which kernels and communication slow each other
 enum class CommId : uint32_t {};  // dense index of a communicator, in the order of definition: never an order of events
 enum class HostGroupId : uint32_t {};  // likewise
 enum class OperationId : uint32_t {};  // a collective under way

@@ -41,7 +41,8 @@ bool World::reach_collective(const Item& item, Time ready) {
   operation.start = std::max(operation.start, ready);
   if (operation.ready == operation.members.size() && !operation.mismatched) {
     const Operation::Member& leader = operation.members.front();
-    state_.network.begin({Owner::Kind::operation, item.subject}, leader.precedence, *leader.activity, operation.start);
+    state_.network.begin({.kind = Owner::Kind::operation, .id = item.subject}, leader.precedence, *leader.activity,
+                         operation.start, carriers(operation));
   }
   return false;
 }
@@ -118,8 +119,8 @@ bool World::reach_transfers(Rank& rank, StreamId stream, const Item& item, Time 
     (sends ? transfer.sender : transfer.receiver).ready = true;
     transfer.start = std::max(transfer.start, ready);
     if (!transfer.sender.ready || !transfer.receiver.ready) continue;
-    state_.network.begin({Owner::Kind::transfer, static_cast<uint32_t>(id)}, transfer.precedence, *transfer.activity,
-                         transfer.start);
+    state_.network.begin({.kind = Owner::Kind::transfer, .id = static_cast<uint32_t>(id)}, transfer.precedence,
+                         *transfer.activity, transfer.start, carriers(transfer));
   }
   return false;
 }
@@ -137,11 +138,41 @@ void World::end_transfer(TransferId id, Time end) {
   }
 }
 
-void World::end_activity(Owner owner, Time end) {
-  if (owner.kind == Owner::Kind::operation) {
-    end_operation(OperationId{owner.id}, end);
-  } else {
-    end_transfer(TransferId{owner.id}, end);
+// The devices on which it meets kernels.
+std::vector<DeviceId> World::carriers(const Operation& operation) const {
+  std::vector<DeviceId> devices;
+  if (operation.members.size() == 1) return devices;
+  for (const Operation::Member& member : operation.members) {
+    const Stream& stream = state_.ranks[member.rank].streams[member.stream];
+    if (stream.overlap != Stream::kAlone) devices.push_back(stream.overlap);
+  }
+  return devices;
+}
+
+std::vector<DeviceId> World::carriers(const Transfer& transfer) const {
+  std::vector<DeviceId> devices;
+  if (transfer.source == transfer.destination) return devices;
+  for (const Transfer::Side& side : {transfer.sender, transfer.receiver}) {
+    const Launch& launch = state_.launches[side.launch];
+    const Stream& stream = state_.ranks[launch.rank].streams[launch.stream];
+    if (stream.overlap != Stream::kAlone) devices.push_back(stream.overlap);
+  }
+  return devices;
+}
+
+void World::end_flow(Owner owner, Time end) {
+  switch (owner.kind) {
+    case Owner::Kind::operation:
+      end_operation(OperationId{owner.id}, end);
+      break;
+    case Owner::Kind::transfer:
+      end_transfer(TransferId{owner.id}, end);
+      break;
+    case Owner::Kind::kernel:
+      end_head(RankId{owner.id}, owner.stream, end);
+      break;
+    case Owner::Kind::background:
+      break;
   }
   go_on_ready();
 }

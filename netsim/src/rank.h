@@ -63,6 +63,13 @@ struct Recording {
   std::vector<Waiter> waiters;
 };
 
+// A device of a rank on which kernels and communication slow each other.
+struct Device {
+  int32_t number = 0;         // as the rank calls it
+  DeviceId overlap{};         // as the network does
+  bool communicates = false;  // something that other ranks take part in has been issued to it
+};
+
 struct Rank {
   RankId id{};
   bool closed = false;         // its process will issue nothing more
@@ -72,6 +79,7 @@ struct Rank {
   std::vector<LaneId> alive;   // those that have begun and not ended
   uint64_t lanes_named = 0;    // lanes so far
   Table<StreamId, Stream> streams;
+  std::vector<Device> devices;  // few
   Slab<RecordingId, Recording> recordings;
   Slab<WaitId, Wait> waits;
   std::vector<WaitId> queries;  // not answered, by time

@@ -19,9 +19,9 @@ size_t checked_size(const char* what, int64_t size, int64_t most) {
 
 }  // namespace
 
-Simulation::Simulation(int64_t ranks, const std::vector<double>& capacities, int64_t launch_queue_depth)
-    : definitions_(checked_size("ranks", ranks, kMostRanks), capacities.size()),
-      world_(definitions_, static_cast<size_t>(ranks), capacities,
+Simulation::Simulation(int64_t ranks, Fabric fabric, int64_t launch_queue_depth)
+    : definitions_(checked_size("ranks", ranks, kMostRanks), fabric.capacities.size()),
+      world_(definitions_, static_cast<size_t>(ranks), std::make_shared<const Fabric>(std::move(fabric)),
              checked_size("launch_queue_depth", launch_queue_depth, int64_t{1} << 32), timeline_) {
   for (int64_t i = 0; i < ranks; ++i) inlets_.emplace_back(RankId(i));
 }
@@ -30,6 +30,10 @@ RankId Simulation::checked(int64_t rank) const {
   if (rank >= 0 && static_cast<size_t>(rank) < inlets_.size()) return RankId(rank);
   throw std::invalid_argument("rank " + std::to_string(rank) + " does not exist: there are " +
                               std::to_string(inlets_.size()) + " ranks");
+}
+
+void Simulation::define_device(int64_t rank, int64_t device, Slowdown slowdown) {
+  definitions_.define_device(checked(rank), device, slowdown);
 }
 
 void Simulation::define_stream(int64_t rank, int64_t stream, int64_t device) {

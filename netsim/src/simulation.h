@@ -30,12 +30,12 @@ struct Correction {
 
 class Simulation {
  public:
-  // `capacities` of the links in bytes per ns.
-  Simulation(int64_t ranks, const std::vector<double>& capacities, int64_t launch_queue_depth);
+  Simulation(int64_t ranks, Fabric fabric, int64_t launch_queue_depth);
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
   // All throw std::invalid_argument, with nothing changed.
+  void define_device(int64_t rank, int64_t device, Slowdown slowdown);
   void define_stream(int64_t rank, int64_t stream, int64_t device);
   void define_kernel(int64_t rank, int64_t signature, int64_t duration_ns, int64_t later_ns);
   void define_comm(int64_t comm, int64_t size);

@@ -20,6 +20,7 @@ struct Item {
   Kind kind;
   bool later = false;           // a later launch of an op already counted
   bool point_to_point = false;  // a collective record that is a launch of sends and receives
+  bool overlaps = false;        // a kernel that communication on its device slows down
   uint32_t definition = 0;      // as the rank numbers it
   uint32_t subject = 0;         // operation, launch, recording slot or wait
   uint32_t member = 0;          // of the operation
@@ -53,10 +54,13 @@ class LaunchQueue {
 struct Stream {
   static constexpr int32_t kUndefined = -1;
 
+  static constexpr DeviceId kAlone{UINT32_MAX};
+
   int32_t device = kUndefined;
-  Time idle_at = 0;     // when everything before the queue has ended
-  Time head_start = 0;  // of a collective at the head of the queue
-  Ring<Item> queue;     // the head waits for something
+  DeviceId overlap = kAlone;  // the device, if kernels and communication slow each other on it
+  Time idle_at = 0;           // when everything before the queue has ended
+  Time head_start = 0;        // of a collective or an overlapping kernel at the head of the queue
+  Ring<Item> queue;           // the head waits for something
   LaunchQueue launches;
   std::vector<LaneId> stalled;  // lanes that wait for room in `launches`
 };

@@ -17,6 +17,12 @@ bool World::reach(Rank& rank, StreamId id, const Item& item) {
   const Time ready = std::max(stream.idle_at, item.issue);
   switch (item.kind) {
     case Kind::kernel:
+      if (item.overlaps) {
+        stream.head_start = ready;
+        state_.network.begin_kernel({Owner::Kind::kernel, static_cast<uint32_t>(rank.id), id}, item.duration, ready,
+                                    stream.overlap);
+        return false;
+      }
       end_launch(rank, id, item, ready, after(ready, item.duration));
       return true;
     case Kind::collective:
@@ -59,7 +65,7 @@ void World::end_launch(Rank& rank, StreamId id, const Item& item, Time start, Ti
   touch(rank);
 }
 
-// The collective at the head of the stream's queue ends.
+// The collective or kernel at the head of the stream's queue ends.
 void World::end_head(RankId rank_id, StreamId id, Time end) {
   Rank& rank = state_.ranks[rank_id];
   Stream& stream = rank.streams[id];

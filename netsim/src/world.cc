@@ -20,7 +20,7 @@ struct World::Choice {
   Turn blocked;  // before this no blocked lane acts
 };
 
-World::World(const Definitions& definitions, size_t ranks, const std::vector<double>& capacities,
+World::World(const Definitions& definitions, size_t ranks, std::shared_ptr<const Fabric> fabric,
              size_t launch_queue_depth, Timeline& timeline)
     : state_{.ranks = {},
              .bounds = {},
@@ -31,7 +31,7 @@ World::World(const Definitions& definitions, size_t ranks, const std::vector<dou
              .transfers = {},
              .launches = {},
              .host_groups = {},
-             .network = FlowNetwork(capacities)},
+             .network = FlowNetwork(std::move(fabric))},
       definitions_(&definitions),
       launch_queue_depth_(launch_queue_depth),
       timeline_(&timeline) {
@@ -51,7 +51,20 @@ World::World(const Definitions& definitions, size_t ranks, const std::vector<dou
 void World::define_stream(RankId rank, StreamId stream) {
   Table<StreamId, Stream>& streams = state_.ranks[rank].streams;
   if (!streams.contains(stream)) streams.resize(index(stream) + 1);
-  streams[stream].device = definitions_->device(rank, static_cast<uint32_t>(stream));
+  const int32_t device = definitions_->device(rank, static_cast<uint32_t>(stream));
+  streams[stream].device = device;
+  streams[stream].overlap = define_device(rank, device);
+}
+
+// The network's id of a device on which kernels and communication slow each other.
+DeviceId World::define_device(RankId rank, int32_t number) {
+  const Slowdown slowdown = definitions_->slowdown(rank, number);
+  if (slowdown == Slowdown{}) return Stream::kAlone;
+  std::vector<Device>& devices = state_.ranks[rank].devices;
+  const auto known = std::find_if(devices.begin(), devices.end(), [&](const Device& d) { return d.number == number; });
+  if (known != devices.end()) return known->overlap;
+  devices.push_back({.number = number, .overlap = state_.network.add_device(slowdown)});
+  return devices.back().overlap;
 }
 
 void World::define_comm(CommId comm) {
@@ -105,7 +118,7 @@ bool World::step() {
   const Time next = state_.network.next(horizon);
   if (next <= horizon && next < kNever) {
     state_.network.run(next, ended_);
-    for (const Owner owner : ended_) end_activity(owner, next);
+    for (const Owner owner : ended_) end_flow(owner, next);
     ended_.clear();
     advance_frontier(next);
     return true;

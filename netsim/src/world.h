@@ -40,7 +40,7 @@ struct State {
 
 class World {
  public:
-  World(const Definitions& definitions, size_t ranks, const std::vector<double>& capacities, size_t launch_queue_depth,
+  World(const Definitions& definitions, size_t ranks, std::shared_ptr<const Fabric> fabric, size_t launch_queue_depth,
         Timeline& timeline);
 
   // What was defined, and what the ranks will do (checked by Inlet).
@@ -71,6 +71,8 @@ class World {
     StreamId stream;
   };
 
+  DeviceId define_device(RankId rank, int32_t number);
+
   // Horizon and lanes (world.cc).
   void touch(Rank& rank);
   void run_touched();
@@ -95,6 +97,10 @@ class World {
   void complete(Rank& rank, WaitId wait);
   void answer(const Rank& rank, uint64_t request, int64_t value, Time at);
 
+  static bool overlaps(Rank& rank, const Stream& stream);
+  static void communicate(Rank& rank, const Stream& stream);
+  static Device& device_of(Rank& rank, const Stream& stream);
+
   // Streams (streams.cc).
   void issue(Rank& rank, StreamId stream, const Item& item);
   bool reach(Rank& rank, StreamId stream, const Item& item);
@@ -111,7 +117,9 @@ class World {
   TransferId find_transfer(const Call& call, uint32_t source, uint32_t destination, bool sends);
   bool reach_collective(const Item& item, Time ready);
   bool reach_transfers(Rank& rank, StreamId stream, const Item& item, Time ready);
-  void end_activity(Owner owner, Time end);
+  std::vector<DeviceId> carriers(const Operation& operation) const;
+  std::vector<DeviceId> carriers(const Transfer& transfer) const;
+  void end_flow(Owner owner, Time end);
   void end_operation(OperationId operation, Time end);
   void end_transfer(TransferId transfer, Time end);
 

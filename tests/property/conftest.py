@@ -2,6 +2,6 @@
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("ci", max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", max_examples=700, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", settings.get_profile("ci"), max_examples=100_000)
 settings.load_profile("ci")

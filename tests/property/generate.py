@@ -7,12 +7,25 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hypothesis import strategies as st
-from job import DEVICE, RECORDING, STREAM, Collective, Group, HostGroup, Job, Kind, RankJob, Record, Transfer
+from job import (
+    DEVICE,
+    RECORDING,
+    STREAM,
+    Background,
+    Collective,
+    Group,
+    HostGroup,
+    Job,
+    Kind,
+    RankJob,
+    Record,
+    Transfer,
+)
 
 T = TypeVar("T")
 
 INSTRUCTION_BYTES = 8
-HEADER_BYTES = 8
+HEADER_BYTES = 32
 
 
 def programs(most_instructions: int = 50) -> st.SearchStrategy[bytes]:
@@ -25,8 +38,11 @@ DELTAS = (0, 0, 0, 1, 2, 10, 37, 100, 1000, 5000)
 DURATIONS = ((0, 0), (1, 1), (10, 3), (100, 100), (999, 1), (1000, 500), (7777, 5))
 CAPACITIES = (1_000_000_000, 2_000_000_000, 3_000_000_000, 500_000_000, 7_000_000_000)
 VOLUMES = (0, 0, 1, 100, 1000, 1000, 4096, 99_999, 10**7, 10**9)  # so that doubles tell whole nanoseconds apart
+MOMENTS = (0, 1, 37, 1000, 4096, 20_000)
+SPANS = (1, 100, 5000, 10**6)
 LATENCIES = (0, 0, 1, 5, 100, 1000)
 WEIGHTS = (1.0, 1.0, 0.5, 1.75, 2.0, 3.0)
+SLOWDOWNS = ((1.0, 1.0), (1.0, 1.0), (1.25, 1.0), (1.0, 1.5), (1.2, 1.1), (4.0, 3.0))  # kernels, communication
 CAPS = (float("inf"), float("inf"), 1e9, 4e8)
 
 # Sums of these weights depend on their order, and flows of this size last so long that the last bit of a rate shows.
@@ -104,11 +120,13 @@ class Generator:
             ranks=[RankJob() for _ in range(self.size)],
             launch_queue_depth=dice.of((1024, 1024, 3, 1)),
         )
+        self._define_surroundings(dice)
         self.authors = [Author(rank) for rank in self.job.ranks]
         self.comms: list[list[int]] = []  # members' ranks
         self._define_comms()
         for rank in self.job.ranks:
             rank.streams = {0: 0, 1: 0, 2: 0, 3: 1}
+            rank.slowdowns = {device: slowdown for device in (0, 1) if (slowdown := dice.of(SLOWDOWNS)) != (1.0, 1.0)}
             rank.kernels = {number + 1: durations for number, durations in enumerate(DURATIONS)}
         for author in self.authors:
             for lane in range(1, 1 + dice.below(3)):
@@ -116,6 +134,19 @@ class Generator:
                 author.lanes[lane] = Lane()
         for start in range(HEADER_BYTES, len(data), INSTRUCTION_BYTES):
             self._instruct(Dice(data[start : start + INSTRUCTION_BYTES]))
+
+    def _define_surroundings(self, dice: Dice) -> None:
+        """What happens on the links whatever the ranks do."""
+        links = len(self.job.capacities)
+        for _ in range(dice.of((0, 0, 0, 1, 3))):
+            self.job.capacity_changes.append((dice.of(MOMENTS), dice.below(links), dice.of(CAPACITIES)))
+        self.job.capacity_changes.sort(key=lambda change: change[0])
+        for _ in range(dice.of((0, 0, 0, 1, 2))):
+            start = dice.of(MOMENTS)
+            link = dice.below(links)
+            others = ((0, dice.of(self.weights)),) if link else ()
+            traffic = ((link, dice.of(self.weights)), *others)
+            self.job.background.append(Background(traffic, dice.of((*CAPS, 2e8)), start, start + dice.of(SPANS)))
 
     def _define_comms(self) -> None:
         everyone = list(range(self.size))

@@ -80,9 +80,20 @@ class HostGroup:
     cost_ns: int
 
 
+@dataclass(frozen=True)
+class Background:
+    """Traffic of others on the links."""
+
+    links: tuple[tuple[int, float], ...]
+    max_rate: float  # bytes/s
+    start_ns: int
+    stop_ns: int
+
+
 @dataclass
 class RankJob:
     streams: dict[int, int] = field(default_factory=dict)  # device of each
+    slowdowns: dict[int, tuple[float, float]] = field(default_factory=dict)  # of kernels, of communication; by device
     kernels: dict[int, tuple[int, int]] = field(default_factory=dict)  # duration, duration of later launches
     calls: dict[int, Collective | Group] = field(default_factory=dict)
     host_groups: dict[int, HostGroup] = field(default_factory=dict)
@@ -95,12 +106,18 @@ class Job:
     comms: dict[int, int]  # size of each
     ranks: list[RankJob]
     launch_queue_depth: int = 1024
+    capacity_changes: list[tuple[int, int, int]] = field(default_factory=list)  # (time, link, capacity), by time
+    background: list[Background] = field(default_factory=list)
 
     def simulation(self) -> Simulation:
         """With everything defined and nothing fed."""
         network = Network()
         for capacity in self.capacities:
             network.add_link(capacity)
+        for time, link, capacity in self.capacity_changes:
+            network.change_capacity(time, link, capacity)
+        for traffic in self.background:
+            network.add_background(list(traffic.links), traffic.max_rate, traffic.start_ns, traffic.stop_ns)
         simulation = Simulation(len(self.ranks), network, self.launch_queue_depth)
         for comm, size in self.comms.items():
             simulation.define_comm(comm, size)
@@ -110,6 +127,8 @@ class Job:
 
 
 def _define(simulation: Simulation, rank: int, job: RankJob) -> None:
+    for device, slowdown in job.slowdowns.items():
+        simulation.define_device(rank, device, *slowdown)
     for stream, device in job.streams.items():
         simulation.define_stream(rank, stream, device)
     for signature, (duration_ns, later_ns) in job.kernels.items():

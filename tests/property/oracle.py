@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 import simpy
-from job import DEVICE, RECORDING, STREAM, Collective, Group, Job, Kind, Outcome, Record, Transfer
+from job import DEVICE, RECORDING, STREAM, Background, Collective, Group, Job, Kind, Outcome, Record, Transfer
 from simpy.events import EventPriority
 
 NORMAL = 1  # priorities within an instant: SimPy's own for whatever happens by itself
@@ -44,81 +44,138 @@ class Clock(simpy.Environment):
         return event
 
 
+Device = tuple[int, int]  # rank, device as the rank calls it
+
+
 @dataclass(eq=False)
 class Flow:
-    transfer: Transfer
-    remaining: Fraction
+    """An activity, a kernel that meets communication on its device, or background traffic."""
+
+    transfer: Transfer | None  # None: a kernel
+    remaining: Fraction | None  # None: without end
     done: simpy.Event
-    rate: Fraction = Fraction(0)
+    devices: tuple[Device, ...] = ()
+    joined: bool = False
+    speed: Fraction = Fraction(0)
     end: int | None = None
 
 
 class Network:
-    def __init__(self, env: Clock, capacities: list[int]) -> None:
+    def __init__(self, env: Clock, job: Job) -> None:
         self.env = env
-        self.capacities = [Fraction(capacity) / 10**9 for capacity in capacities]
+        self.capacities = [Fraction(capacity) / 10**9 for capacity in job.capacities]
+        self.slowdowns = {
+            (rank, device): factors for rank, part in enumerate(job.ranks) for device, factors in part.slowdowns.items()
+        }
         self.flows: list[Flow] = []
         self.moved_at = 0
         self.changing = False
+        for change in job.capacity_changes:
+            env.process(self._change_capacity(*change))
+        for traffic in job.background:
+            env.process(self._disturb(traffic))
 
-    def move(self, transfer: Transfer, start: int) -> simpy.Event:
-        done = simpy.Event(self.env)
-        self.env.process(self._move(transfer, start, done))
-        return done
+    def move(self, transfer: Transfer, start: int, devices: list[Device]) -> simpy.Event:
+        overlapping = tuple(device for device in devices if device in self.slowdowns)
+        flow = Flow(transfer, Fraction(transfer.volume_bytes), simpy.Event(self.env), overlapping)
+        self.env.process(self._move(flow, transfer, start))
+        return flow.done
 
-    def _move(self, transfer: Transfer, start: int, done: simpy.Event) -> Process:
+    def compute(self, duration: int, device: Device) -> simpy.Event:
+        flow = Flow(None, Fraction(duration), simpy.Event(self.env), (device,), joined=True)
+        self._enter(flow)
+        return flow.done
+
+    def _move(self, flow: Flow, transfer: Transfer, start: int) -> Process:
+        yield self.env.at(start)
+        self._enter(flow)
         if transfer.volume_bytes == 0:
             yield self.env.at(start + max(1, transfer.latency_ns))
-            done.succeed()
+            self._leave(flow)
             return
         yield self.env.at(start + transfer.latency_ns)
-        self.flows.append(Flow(transfer, Fraction(transfer.volume_bytes), done))
+        flow.joined = True
+        self._change()
+
+    def _change_capacity(self, time: int, link: int, capacity: int) -> Process:
+        yield self.env.at(time)
+        self.capacities[link] = Fraction(capacity) / 10**9
+        self._change()
+
+    def _disturb(self, traffic: Background) -> Process:
+        yield self.env.at(traffic.start_ns)
+        transfer = Transfer(0, 0, traffic.links, traffic.max_rate)
+        flow = Flow(transfer, None, simpy.Event(self.env), joined=True)
+        self._enter(flow)
+        yield self.env.at(traffic.stop_ns)
+        self._leave(flow)
+
+    def _enter(self, flow: Flow) -> None:
+        self.flows.append(flow)
+        self._change()
+
+    def _leave(self, flow: Flow) -> None:
+        self.flows.remove(flow)
+        flow.done.succeed()
         self._change()
 
     def _change(self) -> None:
         if not self.changing:
             self.changing = True
-            self.env.process(self._new_rates())
+            self.env.process(self._new_speeds())
 
-    def _new_rates(self) -> Process:
+    def _new_speeds(self) -> Process:
         yield self.env.at(self.env.now, NETWORKS_TURN)
         self.changing = False
         elapsed, self.moved_at = self.env.now - self.moved_at, self.env.now
         for flow in self.flows:
-            flow.remaining -= flow.rate * elapsed
-        for flow, rate in fair_rates(self.flows, self.capacities).items():
-            if rate != flow.rate:
-                flow.rate = rate
-                flow.end = self.env.now + max(1, math.ceil(flow.remaining / rate - Fraction(1, 1000)))
-                self.env.process(self._end(flow, flow.end))
+            if flow.remaining is not None:
+                flow.remaining -= flow.speed * elapsed
+        rates = fair_rates([flow for flow in self.flows if flow.joined and flow.transfer], self.capacities)
+        for flow in self.flows:
+            speed = rates.get(flow, Fraction(flow.joined)) / self._slowdown(flow)
+            if speed != flow.speed:
+                flow.speed = speed
+                if flow.remaining is not None:
+                    flow.end = self.env.now + max(1, math.ceil(flow.remaining / speed - Fraction(1, 1000)))
+                    self.env.process(self._end(flow, flow.end))
+
+    def _slowdown(self, flow: Flow) -> Fraction:
+        """By what it meets on its devices: kernels meet communication, communication meets kernels."""
+        meets_kernels = flow.transfer is not None
+        slowest = 1.0
+        for device in flow.devices:
+            if any(device in other.devices and (other.transfer is None) == meets_kernels for other in self.flows):
+                slowest = max(slowest, self.slowdowns[device][meets_kernels])
+        return Fraction(slowest)
 
     def _end(self, flow: Flow, end: int) -> Process:
         yield self.env.at(end)
         if flow.end == end and flow in self.flows:
-            self.flows.remove(flow)
-            flow.done.succeed()
-            self._change()
+            self._leave(flow)
 
 
 def fair_rates(flows: list[Flow], capacities: list[Fraction]) -> dict[Flow, Fraction]:
     """Raises all rates together; whoever meets a full link or its own cap stays there."""
+    transfers = {flow: flow.transfer for flow in flows if flow.transfer}
     rates: dict[Flow, Fraction] = {}
     while len(rates) < len(flows):
         growing = [flow for flow in flows if flow not in rates]
         stops: dict[Flow, Fraction] = {}
         for flow in growing:
-            limits = [Fraction(flow.transfer.max_rate) / 10**9] if math.isfinite(flow.transfer.max_rate) else []
-            for link, _ in flow.transfer.links:
-                used = sum((rates[f] * weight_on(f, link) for f in rates), Fraction())
-                limits.append((capacities[link] - used) / sum(weight_on(f, link) for f in growing))
+            cap = transfers[flow].max_rate
+            limits = [Fraction(cap) / 10**9] if math.isfinite(cap) else []
+            for link, _ in transfers[flow].links:
+                used = sum((rates[f] * weight_on(transfers[f], link) for f in rates), Fraction())
+                limits.append((capacities[link] - used) / sum(weight_on(transfers[f], link) for f in growing))
             stops[flow] = min(limits)
         level = min(stops.values())
         rates |= {flow: level for flow in growing if stops[flow] == level}
     return rates
 
 
-def weight_on(flow: Flow, link: int) -> Fraction:
-    return sum((Fraction(weight) for at, weight in flow.transfer.links if at == link), Fraction(0))
+def weight_on(transfer: Transfer, link: int) -> Fraction:
+    return sum((Fraction(weight) for at, weight in transfer.links if at == link), Fraction(0))
 
 
 @dataclass(eq=False)
@@ -158,6 +215,8 @@ class Operation:
     done: simpy.Event
     ready: list[int] = field(default_factory=list)
     transfer: Transfer | None = None
+    members: list[int] = field(default_factory=list)  # of the communicator, that take part
+    devices: list[Device] = field(default_factory=list)  # that carry it
     keys: set[int] = field(default_factory=set)
 
 
@@ -165,12 +224,13 @@ class Oracle:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.env = Clock()
-        self.network = Network(self.env, job.capacities)
+        self.network = Network(self.env, job)
         self.outcome = Outcome()
         self.operations: dict[Key, Operation] = {}
         self.counts: defaultdict[Key, int] = defaultdict(int)
         self.rounds: dict[Key, list[tuple[int, int, simpy.Event]]] = {}
         self.clocks = [0] * len(job.ranks)
+        self.communicating: set[Device] = set()
 
     def run(self) -> Outcome:
         for rank in range(len(self.job.ranks)):
@@ -196,7 +256,9 @@ class Oracle:
 
     def _operate(self, operation: Operation) -> Process:
         assert operation.transfer is not None
-        yield self.network.move(operation.transfer, max(operation.ready))
+        between_ranks = len(set(operation.members)) > 1
+        devices = operation.devices if between_ranks else []
+        yield self.network.move(operation.transfer, max(operation.ready), devices)
         operation.done.succeed()
 
 
@@ -276,11 +338,16 @@ class RankOracle:
     def _execute(self, record: Record) -> None:
         match record.kind:
             case Kind.KERNEL:
-                duration = self.job.kernels[record.a][record.flags]
-                self._launch(record, lambda: self._timeout(duration))
+                self._launch(record, self._kernel(record))
             case Kind.COLLECTIVE:
                 call = self.job.calls[record.a]
+                device = (self.rank, self.streams[record.stream].device)
+                if self.oracle.job.comms[call.comm] > 1:
+                    self.oracle.communicating.add(device)
                 joined = self._join_collective(call) if isinstance(call, Collective) else self._join_group(call)
+                for operation in joined:
+                    operation.members.append(call.member)
+                    operation.devices.append(device)
                 self._launch(record, lambda: self._communicate(joined))
             case Kind.EVENT_RECORD:
                 self._record_event(record)
@@ -320,8 +387,13 @@ class RankOracle:
 
         self._issue(self.streams[record.stream], timed, launch=True)
 
-    def _timeout(self, duration: int) -> Process:
-        yield self.env.timeout(duration)
+    def _kernel(self, record: Record) -> Any:
+        """Communication slows it if the device has been used for communication when it is issued."""
+        duration = self.job.kernels[record.a][record.flags]
+        device = (self.rank, self.streams[record.stream].device)
+        if duration > 0 and device in self.oracle.communicating and device in self.oracle.network.slowdowns:
+            return lambda: self._wait(self.oracle.network.compute(duration, device))
+        return lambda: self._wait(self.env.timeout(duration))
 
     def _wait(self, event: simpy.Event) -> Process:
         yield event

@@ -60,7 +60,7 @@ def test_random_deliveries_give_the_same(program: bytes, seed: int) -> None:
 
 def test_ranks_that_end_with_their_first_batch() -> None:
     """The last one lets the horizon leave the instant at which all start, and its own flow is of that instant still."""
-    ring_of_messages = b"\x1d" + bytes(7) + b"\xf3N\x01\x00b\x00\x00\x00"
+    ring_of_messages = b"\x1d" + bytes(31) + b"\xf3N\x01\x00b\x00\x00\x00"
     job = generate(ring_of_messages, rough=True)
     expected = run_in_order(job)
     for order in itertools.islice(itertools.permutations(range(len(job.ranks))), 0, None, 13):

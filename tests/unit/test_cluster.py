@@ -67,3 +67,14 @@ def test_an_unknown_name_lists_the_presets() -> None:
         load_cluster("dgx-h101")
     with pytest.raises(ClusterError, match="cannot read"):
         load_cluster("missing.toml")
+
+
+def test_overlap_slows_by_the_gpus_factor_or_the_files(tmp_path: Path) -> None:
+    assert load_cluster("dgx-h100").overlap_slowdown == pytest.approx((1.27, 1.0), rel=0.01)
+    assert load_cluster("dgx-a100").overlap_slowdown == (1.189, 1.0)
+    file = tmp_path / "alone.toml"
+    file.write_text('name = "x"\n[gpu]\nmodel = "H100-SXM-80GB"\n[overlap]\ncompute_slowdown = 1\n')
+    assert load_cluster(str(file)).overlap_slowdown == (1.0, 1.0)
+    file.write_text('name = "x"\n[gpu]\nmodel = "H100-SXM-80GB"\n[overlap]\ncompute_slowdown = 0.9\n')
+    with pytest.raises(ClusterError, match=r"overlap\.compute_slowdown"):
+        load_cluster(str(file))

@@ -60,7 +60,7 @@ def train(run_dir: Path) -> None:
         rank, peer = FakeRank(number), Peer(run_dir)
         peer.send(rank.hello())
         comm = rank.comm(b"all", 2, number, number)
-        tokens = [["in", "bfloat16", [32000, 4096], [4096, 1]], ["in", "int64", [1, 4096], [4096, 1]]]
+        tokens = [["in", "bfloat16", [32000, 2048], [2048, 1]], ["in", "int64", [1, 4096], [4096, 1]]]
         matrices = [["in", "bfloat16", [4096, 4096], [4096, 1]]] * 2
         for iteration in range(3):
             at = iteration * 10_000_000

@@ -15,6 +15,7 @@ from phantora_py.job import Job, JobError
 from phantora_py.outbox import NullOutbox
 from phantora_py.placement import Placement
 from phantora_py.report import Report
+from phantora_py.tokens import Lookups
 
 CLUSTER = load_cluster("dgx-h100")
 MARK = 10
@@ -126,24 +127,6 @@ def test_the_slowest_rank_gives_the_duration() -> None:
     assert {item["slowest_rank"] for item in result["iterations"]} == {1}
 
 
-def test_tokens_are_the_lookups_in_the_largest_table() -> None:
-    table = ["in", "bfloat16", [32000, 64], [64, 1]]
-    positions = ["in", "bfloat16", [512, 64], [64, 1]]
-    tokens = ["in", "int64", [2, 512], [512, 1]]
-
-    def language_model(rank: FakeRank) -> None:
-        for iteration in range(3):
-            for weights in (table, positions):
-                rank.kernel(f"embedding:{weights[2][0]}", at=iteration, op="aten::embedding", tensors=[weights, tokens])
-                rank.kernel("embedding:1", at=iteration, op="aten::embedding", tensors=[weights, tokens], flags=1)
-            rank.step(at=iteration)
-
-    result = run(2, language_model)
-    assert result["tokens"]["per_iteration"] == 2 * 1024
-    assert result["tokens"]["per_s"] == pytest.approx(2048e9 / result["iteration_ns"])
-    assert result["tokens"]["per_s_per_rank"] == pytest.approx(1024e9 / result["iteration_ns"])
-
-
 def test_memory_comes_from_the_farewell_or_else_from_the_records() -> None:
     def remember(rank: FakeRank) -> None:
         rank.stream()
@@ -196,7 +179,7 @@ def test_warm_up_reaches_to_the_first_steady_iteration() -> None:
         ends = np.cumsum(durations_ns).tolist()
         starts = [0, *ends[:-1]]
         segments = [Segment(start, end, True, True, 1, 0, 0, {}) for start, end in zip(starts, ends, strict=True)]
-        return warm_up_count(find_iterations([segments]))
+        return warm_up_count(find_iterations([segments], [Lookups()]))
 
     assert count(100) == 0
     assert count(100, 100) == 1
