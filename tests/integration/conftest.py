@@ -18,5 +18,13 @@ def plain_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def torch_workplace(tmp_path: Path) -> Workplace:
+    """With the Python of the tests, which has torch."""
+    place = Workplace(tmp_path, Path(sys.executable).parent)
+    place.variables["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path / "inductor")  # torch makes one in TMPDIR and leaves it
+    return place
+
+
+@pytest.fixture
 def workplace(tmp_path: Path, plain_python: Path) -> Workplace:
     return Workplace(tmp_path, plain_python)

@@ -42,17 +42,21 @@ class Workplace:
     def phantora_command(self, *command: str, cluster: str = "dgx-h100:2", options: tuple[str, ...] = ()) -> list[str]:
         return [sys.executable, "-m", "phantora_launcher", "run", "--cluster", cluster, *options, "--", *command]
 
-    def run(self, *command: str, cluster: str = "dgx-h100:2", options: tuple[str, ...] = ()) -> Finished:
+    def run(
+        self, *command: str, cluster: str = "dgx-h100:2", options: tuple[str, ...] = (), limit_s: float = 2 * WAIT_S
+    ) -> Finished:
         line = self.phantora_command(*command, cluster=cluster, options=options)
         done = subprocess.run(
-            line, cwd=self.folder, env=self.variables, capture_output=True, text=True, timeout=2 * WAIT_S, check=False
+            line, cwd=self.folder, env=self.variables, capture_output=True, text=True, timeout=limit_s, check=False
         )
         return Finished(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
-    def started(self, *command: str, cluster: str = "dgx-h100:2") -> Iterator[subprocess.Popen[str]]:
+    def started(
+        self, *command: str, cluster: str = "dgx-h100:2", options: tuple[str, ...] = ()
+    ) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
-            self.phantora_command(*command, cluster=cluster),
+            self.phantora_command(*command, cluster=cluster, options=options),
             cwd=self.folder,
             env=self.variables,
             stdout=subprocess.PIPE,
@@ -96,5 +100,11 @@ def wait_until(condition: Callable[[], bool], failure: str, limit_s: float = WAI
         time.sleep(0.05)
 
 
-def wait_for_files(folder: Path, names: list[str]) -> None:
-    wait_until(lambda: all((folder / name).exists() for name in names), f"not all of {names} came")
+def wait_for_files(folder: Path, names: list[str], limit_s: float = WAIT_S) -> None:
+    wait_until(lambda: all((folder / name).exists() for name in names), f"not all of {names} came", limit_s)
+
+
+def pid_in(file: Path) -> int:
+    """What a process that may still be writing it says."""
+    wait_until(lambda: bool(file.read_text()), f"{file} holds no pid")
+    return int(file.read_text())

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from launched import Workplace, wait_for_files, wait_until
+from launched import Workplace, pid_in, wait_for_files, wait_until
 
 RANK_SCRIPT = """\
 import os, subprocess, time
@@ -31,9 +31,7 @@ def job(workplace: Workplace) -> Workplace:
 
 def pid_of(workplace: Workplace, rank: int) -> int:
     wait_for_files(workplace.folder, [f"up{rank}" for rank in range(4)])
-    text = (workplace.folder / f"up{rank}").read_text
-    wait_until(lambda: bool(text()), "no pid was written")
-    return int(text())
+    return pid_in(workplace.folder / f"up{rank}")
 
 
 def find(workplace: Workplace, part: str) -> int:

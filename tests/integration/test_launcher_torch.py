@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from launched import Workplace
@@ -35,11 +34,6 @@ if rank == 3:
     }), flush=True)
 dist.destroy_process_group()
 """
-
-
-@pytest.fixture
-def torch_workplace(tmp_path: Path) -> Workplace:
-    return Workplace(tmp_path, Path(sys.executable).parent)
 
 
 def test_gloo_rendezvous_across_nodes(torch_workplace: Workplace) -> None:
