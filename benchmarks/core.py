@@ -5,11 +5,13 @@ Every line is one synthetic load in a fresh simulation, in CPU time of this thre
 
 from __future__ import annotations
 
-import random
 import struct
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 
+from benchmarks.leaf_spine import LATENCY_NS, LeafSpine
+from benchmarks.referee import NoReferee, judge
 from phantora_netsim import Activity, Network, Simulation
 
 KERNEL, COLLECTIVE, SYNC = 1, 4, 5
@@ -86,43 +88,47 @@ def fsdp(ranks: int, layers: int) -> Callable[[], int]:
     return work
 
 
-def all_to_all(hosts: int, messages: int) -> Callable[[], int]:
-    """Random messages over a leaf-spine network of 100 Gb/s hosts, 16 to a leaf, 8 spines."""
-    chance = random.Random(1)
+def leaf_spine(problem: LeafSpine) -> tuple[Simulation, Callable[[], int]]:
+    """Its messages, each on streams of its own; two flow changes each."""
     network = Network()
-    up = [network.add_link(12.5 * GB) for _ in range(hosts)]
-    down = [network.add_link(12.5 * GB) for _ in range(hosts)]
-    leaves, spines = -(-hosts // 16), 8
-    climb = [[network.add_link(25 * GB) for _ in range(spines)] for _ in range(leaves)]
-    descend = [[network.add_link(25 * GB) for _ in range(spines)] for _ in range(leaves)]
-    simulation = Simulation(hosts, network)
-    for host in range(hosts):
-        for stream in range(8):
-            simulation.define_stream(host, stream, 0)
-    batches: list[list[bytes]] = [[] for _ in range(hosts)]
-    for number in range(1, messages + 1):
-        source, target = chance.sample(range(hosts), 2)
-        path = [up[source], down[target]]
-        if source // 16 != target // 16:
-            spine = chance.randrange(spines)
-            path += [climb[source // 16][spine], descend[target // 16][spine]]
+    for capacity in problem.capacities:
+        network.add_link(capacity)
+    simulation = Simulation(problem.hosts, network)
+    batches: list[list[bytes]] = [[] for _ in range(problem.hosts)]
+    for number, (start_ns, source, target, size_bytes) in enumerate(problem.messages):
         simulation.define_comm(number, 2)
-        message = Activity(chance.randrange(10_000, 10_000_000), 5_000, [(link, 1.0) for link in path])
+        links = [(link, 1.0) for link in problem.paths[source, target]]
+        message = Activity(size_bytes, LATENCY_NS, links)
         simulation.define_group(source, number, number, 0, [(1, message)], [])
         simulation.define_group(target, number, number, 1, [], [0])
-        when = number * 20_000_000 // messages
         for host in (source, target):
-            batches[host].append(record(COLLECTIVE, when, stream=number % 8, a=number))
+            simulation.define_stream(host, number, 0)
+            batches[host].append(record(COLLECTIVE, start_ns, stream=number, a=number))
 
     def work() -> int:
-        for host in range(hosts):
+        for host in range(problem.hosts):
             simulation.feed(host, b"".join(batches[host]))
             simulation.close_rank(host)
         simulation.advance()
-        assert len(simulation.take_timeline().kind) == 2 * messages
-        return 2 * messages
+        return 2 * len(problem.messages)
 
-    return work
+    return simulation, work
+
+
+def compare(problem: LeafSpine, seconds: float, ends_ns: dict[int, int]) -> str:
+    """With SimGrid: how much faster, and how far the ends are apart for each change of rates that a message may see."""
+    referee_s, referee_ends_ns = judge(problem)
+    starts = sorted(message.start_ns + LATENCY_NS for message in problem.messages)
+    changes = sorted([*starts, *ends_ns.values()])
+    worst = 0.0
+    for number, message in enumerate(problem.messages):
+        seen = bisect_right(changes, ends_ns[number]) - bisect_left(changes, message.start_ns + LATENCY_NS)
+        worst = max(worst, abs(ends_ns[number] - referee_ends_ns[number]) / seen)
+    apart = max(abs(ends_ns[number] - referee_ends_ns[number]) for number in ends_ns)
+    return (
+        f"  SimGrid takes {referee_s / seconds:.1f} times as long (goal: 10); ends at most {apart:.1f} ns apart, "
+        f"{worst:.3f} ns a change of rates (goal: 1)"
+    )
 
 
 def lines() -> Iterator[str]:
@@ -131,9 +137,17 @@ def lines() -> Iterator[str]:
         yield f"compute only, {ranks:2} ranks, batches of {batch:4}: {count / seconds / 1e6:6.2f} million events/s"
     count, seconds = timed(fsdp(1024, 64))
     yield f"FSDP-like, 1024 ranks: {count} flow changes, {count / seconds:10,.0f} a second"
-    for messages in (2_000, 8_000):
-        count, seconds = timed(all_to_all(128, messages))
+    for messages in (2_000, 8_000, 20_000):
+        problem = LeafSpine.random(128, messages)
+        simulation, work = leaf_spine(problem)
+        count, seconds = timed(work)
         yield f"leaf-spine, 128 hosts: {count} flow changes, {count / seconds:10,.0f} a second"
+        nodes = simulation.take_timeline()
+        try:
+            ends_ns = dict(zip(nodes.definition.tolist(), nodes.end_ns.tolist(), strict=True))
+            yield compare(problem, seconds, ends_ns)
+        except NoReferee as reason:
+            yield f"  not compared: {reason}"
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
 torchrun --nproc-per-node 8 gpt_fp16.py --tensor 2 --pipeline 2 --micro-batch 2 --micro-batches 4
 
 The nearest to Megatron-DeepSpeed of 2023 without ZeRO that Megatron-Core alone gives: dropout of 0.1, learned
-positions, attention op by op, gradients reduced in fp16 after the last micro-batch.
+positions, attention op by op with one kernel for softmax and mask, fused Adam, gradients reduced in fp16 after the last
+micro-batch.
 
-Not as there: softmax is not one kernel with its mask, bias, GELU and dropout are kernels of their own (Megatron's fused
-kernels need Apex and a compiler), Adam is PyTorch's.
+Not as there: bias, GELU, dropout and the residual's sum are kernels of their own (Megatron-Core compiles them to one).
 """
 
 import argparse
@@ -21,8 +21,9 @@ from megatron.core import parallel_state, tensor_parallel
 from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig, finalize_model_grads
 from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
 from megatron.core.models.gpt.gpt_model import GPTModel
-from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_megatron_optimizer
 from megatron.core.pipeline_parallel import get_forward_backward_func
+from megatron.core.transformer.dot_product_attention import DotProductAttention
 from megatron.core.transformer.module import Float16Module
 from megatron.core.transformer.transformer_config import TransformerConfig
 
@@ -39,7 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sequence", type=int, default=1024)
     parser.add_argument("--micro-batch", type=int, default=4)
     parser.add_argument("--micro-batches", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=3)
     return parser.parse_args()
 
 
@@ -80,6 +81,36 @@ def build_model(args: argparse.Namespace) -> DistributedDataParallel:
     return DistributedDataParallel(config, reduction, Float16Module(config, model))
 
 
+class CausalSoftmax(torch.autograd.Function):
+    """Softmax of causally masked scores, one kernel each way, as Megatron's that comes with Apex."""
+
+    @staticmethod
+    def forward(ctx, scores: torch.Tensor) -> torch.Tensor:
+        rows, columns = scores.shape[-2:]
+        future = torch.ones(rows, columns, dtype=torch.bool, device=scores.device).triu(1)
+        shares = torch._masked_softmax(scores, future, -1, 0)
+        ctx.save_for_backward(shares)
+        return shares
+
+    @staticmethod
+    def backward(ctx, gradient: torch.Tensor) -> torch.Tensor:
+        (shares,) = ctx.saved_tensors  # 0 where masked, and so is the gradient there
+        return torch._softmax_backward_data(gradient, shares, -1, shares.dtype)
+
+
+class MaskedSoftmax(torch.nn.Module):
+    def forward(self, scores: torch.Tensor, mask: None, softmax_offset: None = None) -> torch.Tensor:
+        return CausalSoftmax.apply(scores)
+
+
+def fuse(model: torch.nn.Module, optimizer: MegatronOptimizer) -> None:
+    for module in model.modules():
+        if isinstance(module, DotProductAttention):
+            module.scale_mask_softmax = MaskedSoftmax()
+    for group in optimizer.param_groups:
+        group["fused"], group["foreach"] = True, False
+
+
 def batches(args: argparse.Namespace) -> Iterator[dict[str, torch.Tensor]]:
     positions = torch.arange(args.sequence).repeat(args.micro_batch, 1).cuda()
     while True:
@@ -108,6 +139,7 @@ def main() -> None:
         OptimizerConfig(optimizer="adam", lr=1e-4, fp16=True, params_dtype=torch.float16, initial_loss_scale=2.0**16),
         [model],
     )
+    fuse(model, optimizer)
     model.config.no_sync_func = model.no_sync
     model.config.finalize_model_grads_func = finalize_model_grads
     model.config.grad_scale_func = optimizer.scale_loss

@@ -1,6 +1,6 @@
 """MPT as llm-foundry 0.4 trained it with Composer 0.16 for its published benchmarks, in plain PyTorch.
 
-torchrun --nproc-per-node 8 mpt.py --width 4096 --layers 32 --sequence 2048 --micro-batch 6 --micro-batches 1
+torchrun --nproc-per-node 8 mpt.py --width 4096 --layers 32 --sequence 2048 --micro-batch 6 --micro-batches 1 1 2
 
 As there: FSDP1 around every block, bf16 parameters and fp32 reduction ("DEFAULT"), gathered and reduced in every
 micro-batch, BACKWARD_POST; heads 128 wide, biases, learned positions, tied embeddings, LayerNorm and GELU in bf16;
@@ -69,6 +69,23 @@ class Mpt(nn.Module):
         for block in self.blocks:
             x = block(x)
         return functional.linear(self.norm(x), self.tokens.weight)
+
+
+class CrossEntropy(torch.autograd.Function):
+    """Mean cross-entropy that, like a fused kernel, needs no more memory than the logits and their gradient."""
+
+    @staticmethod
+    def forward(ctx, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        log_probabilities = logits.log_softmax(-1)
+        ctx.save_for_backward(log_probabilities, targets)
+        return functional.nll_loss(log_probabilities, targets)
+
+    @staticmethod
+    def backward(ctx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        log_probabilities, targets = ctx.saved_tensors
+        of_logits = log_probabilities.exp_()
+        of_logits[torch.arange(len(targets), device=targets.device), targets] -= 1
+        return of_logits.mul_(gradient / len(targets)), None
 
 
 class DecoupledAdamW(torch.optim.Optimizer):
@@ -141,12 +158,12 @@ def measure(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return functional.cross_entropy(logits.float(), targets, reduction="sum")
 
 
-def train_micro_batch(model: nn.Module, args: argparse.Namespace, device: torch.device) -> None:
+def train_micro_batch(model: nn.Module, args: argparse.Namespace, share: float, device: torch.device) -> None:
     tokens = torch.randint(VOCABULARY, (args.micro_batch, args.sequence), device=device)
     targets = tokens.roll(-1).flatten()
     logits = model(tokens).flatten(0, 1)
-    loss = functional.cross_entropy(logits, targets)
-    (loss / args.micro_batches).backward()
+    loss = CrossEntropy.apply(logits, targets)
+    (share * loss).backward()
     for _ in ("cross-entropy", "perplexity"):
         measure(logits, targets)
 
@@ -157,9 +174,8 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--sequence", type=int, default=2048)
     parser.add_argument("--micro-batch", type=int, default=6)
-    parser.add_argument("--micro-batches", type=int, default=1)
+    parser.add_argument("--micro-batches", type=int, nargs="+", default=[1, 1, 1], help="of each step, in turn")
     parser.add_argument("--checkpoint", action="store_true", help="recompute every block in the backward pass")
-    parser.add_argument("--steps", type=int, default=4)
     args = parser.parse_args()
 
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
@@ -169,11 +185,11 @@ def main() -> None:
     model = build_model(args, device)
     optimizer = DecoupledAdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), eps=1e-8)
 
-    for step in range(args.steps):
+    for step, micro_batches in enumerate(args.micro_batches):
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        for _ in range(args.micro_batches):
-            train_micro_batch(model, args, device)
+        for _ in range(micro_batches):
+            train_micro_batch(model, args, 1 / micro_batches, device)
         model.clip_grad_norm_(1.0)
         optimizer.step()
         torch.cuda.synchronize()

@@ -59,11 +59,8 @@ def test_tokens_a_second_become_the_time_of_an_iteration_of_all_micro_batches() 
     (case,) = end_to_end.chosen([MPT])
     assert case.measured_s == 128 * 8192 / (8 * 8192)
     assert (case.name, case.cluster, case.ranks) == ("h100 mpt-7b 8192 recompute", "dgx-h100", 8)
-    options = dict(zip(case.job[1:-1:2], case.job[2:-1:2], strict=True))
-    assert options["--micro-batch"] == "8"
-    assert options["--micro-batches"] == "2"
-    assert case.job[-1] == "--checkpoint"
-    assert case.command(Path("r.json"))[-len(case.job) - 3 :] == ["torchrun", "--nproc-per-node", "8", *case.job]
+    assert case.job[-7:] == ("--micro-batch", "8", "--micro-batches", "1", "1", "2", "--checkpoint")
+    assert case.command(Path("r.json"))[-len(case.job) - 2 :] == ["--nproc-per-node", "8", *case.job]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +84,7 @@ def test_a_layout_is_stood_for_by_its_largest_micro_batch_and_then_batch() -> No
         ("a100 gpt tp1 pp2 dp1", 2, 0.5),
         ("a100 gpt tp2 pp2 dp2", 8, 0.25),
     ]
-    assert cases[1].job[-4:] == ("--micro-batch", "4", "--micro-batches", "4")
+    assert cases[1].job[-6:] == ("--micro-batch", "4", "--micro-batches", "4", "--steps", "2")
 
 
 def test_a_batch_that_micro_batches_do_not_fill_is_refused() -> None:
@@ -95,15 +92,26 @@ def test_a_batch_that_micro_batches_do_not_fill_is_refused() -> None:
         end_to_end.chosen([{**MPT, "gbs": "100"}])
 
 
+def test_micro_batches_beyond_the_emulated_ones_cost_what_the_second_one_did() -> None:
+    (three,) = end_to_end.chosen([{**MPT, "gbs": "192"}])
+    assert three.emulated == (1, 1, 2)
+    assert three.iteration_s([99 * 10**9, 10 * 10**9, 18 * 10**9]) == 26.0
+    (one,) = end_to_end.chosen([{**MPT, "gbs": "64"}])
+    assert one.emulated == (1, 1)
+    assert one.iteration_s([99 * 10**9, 10 * 10**9]) == 10.0
+
+
 def test_errors_are_of_the_iteration_time_and_the_summary_names_the_worst() -> None:
     (case,) = end_to_end.chosen([MPT])
     report = {
-        "iteration_ns": 0,
         "breakdown": {"compute": 0.9, "exposed_communication": 0.07, "idle": 0.03},
         "ranks": [{"peak_allocated_bytes": 2**30}, {"peak_allocated_bytes": 2**31}],
         "wall_s": 1.0,
     }
-    outcomes = [end_to_end.outcome(case, {**report, "iteration_ns": ns}) for ns in (12 * 10**9, 16 * 10**9, 17 * 10**9)]
+    outcomes = []
+    for last_ns in (12 * 10**9, 16 * 10**9, 17 * 10**9):
+        iterations = [{"duration_ns": ns} for ns in (20 * 10**9, 6 * 10**9, last_ns)]
+        outcomes.append(end_to_end.outcome(case, {**report, "iterations": iterations}))
     assert [outcome.error for outcome in outcomes] == [-0.25, 0.0, 0.0625]
     assert end_to_end.line(outcomes[0]) == (
         "| h100 mpt-7b 8192 recompute | 16.000 | 12.000 | -25.0% | 90.0% | 7.0% | 3.0% | 2.0 | 1 |"
