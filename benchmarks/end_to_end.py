@@ -59,7 +59,7 @@ class Case:
         return [*phantora, "--", *torchrun, *self.job]
 
     def iteration_s(self, durations_ns: Sequence[int]) -> float:
-        """From the durations of the steps: the last one, and its difference to the one before for each that it lacks."""
+        """From the durations of the steps: the last, and its difference to the one before for each that it lacks."""
         *_, before, last = durations_ns
         further = self.micro_batches - self.emulated[-1]
         return (last + further * (last - before)) / 1e9
