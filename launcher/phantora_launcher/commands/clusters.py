@@ -1,20 +1,29 @@
-"""`phantora clusters`: the presets."""
+"""`phantora clusters`: the presets, and the GPU models that a cluster file may name."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from phantora_py.cluster import load_cluster, preset_names
+from phantora_py.gpus import find_gpu, gpu_names
 
 
 def add_to(app: typer.Typer) -> None:
     app.command("clusters")(clusters)
 
 
-def clusters() -> None:
+def clusters(
+    gpus: Annotated[bool, typer.Option("--gpus", help="List the GPU models for cluster files instead.")] = False,
+) -> None:
     """List the clusters that come with phantora (NAME:N gives N nodes)."""
+    Console().print(_gpu_models() if gpus else _presets())
+
+
+def _presets() -> Table:
     table = Table("name", "GPUs a node", "GPU", "memory", "NVLink", "NICs a node", box=None, header_style="bold")
     for name in preset_names():
         cluster = load_cluster(name)
@@ -23,8 +32,21 @@ def clusters() -> None:
             name,
             str(node.gpus),
             cluster.gpu.device_name,
-            f"{cluster.memory_bytes / 2**30:.1f} GiB",
+            _gib(cluster.memory_bytes),
             node.nvlink.kind,
             f"{node.nics.count} x {node.nics.bandwidth_Gbps:g} Gb/s",
         )
-    Console().print(table)
+    return table
+
+
+def _gpu_models() -> Table:
+    table = Table("model", "name that scripts see", "memory", "bf16 TFLOP/s", "HBM", box=None, header_style="bold")
+    for name in gpu_names():
+        gpu = find_gpu(name)
+        tera = f"{gpu.fp16_flops / 1e12:.0f}"
+        table.add_row(name, gpu.device_name, _gib(gpu.memory_bytes), tera, f"{gpu.hbm_bytes_per_s / 1e9:.0f} GB/s")
+    return table
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"
