@@ -114,11 +114,21 @@ def test_errors_are_of_the_iteration_time_and_the_summary_names_the_worst() -> N
         outcomes.append(end_to_end.outcome(case, {**report, "iterations": iterations}))
     assert [outcome.error for outcome in outcomes] == [-0.25, 0.0, 0.0625]
     assert end_to_end.line(outcomes[0]) == (
-        "| h100 mpt-7b 8192 recompute | 16.000 | 12.000 | -25.0% | 90.0% | 7.0% | 3.0% | 2.0 | 1 |"
+        "| h100 mpt-7b 8192 recompute | 16.000 | 12.000 | -25.0% | +7.9% | 90.0% | 7.0% | 3.0% | 2.0 | 1 |"
     )
-    assert end_to_end.summary(outcomes).endswith(
-        "3 cases: median error +0.0%, median absolute error 6.2%, worst -25.0% (h100 mpt-7b 8192 recompute)"
-    )
+    assert end_to_end.summary(outcomes).splitlines()[1:3] == [
+        "3 cases",
+        "error: median +0.0%, absolute 6.2%, worst -25.0% (h100 mpt-7b 8192 recompute)",
+    ]
+
+
+def test_flash_attention_1_adds_what_its_published_rate_says() -> None:
+    flops = 4.5 * 4 * 8192**2 * 4096 / 2 * 32 * 8
+    slower_s = flops / 135e12 - flops / 308e12
+    assert end_to_end.older_attention_s(MPT) == pytest.approx(slower_s)
+    (case,) = end_to_end.chosen([MPT])
+    assert case.older_kernels_s == pytest.approx(2 * slower_s)
+    assert end_to_end.vtrain_case(VTRAIN).older_kernels_s == 0.0
 
 
 def test_the_measured_table_gives_34_cases_of_different_names() -> None:
