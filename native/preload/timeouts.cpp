@@ -1,9 +1,10 @@
 // PyTorch measures the timeouts of torch.distributed in real time, and a job that is slow to emulate is not one that
 // hangs. Two functions that libtorch exports, and calls through its own PLT, are taken over. A job that truly hangs is
 // found by the simulator, in virtual time, or by the longer timeout here.
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "hidden.h"
 
 namespace {
 
@@ -23,13 +24,6 @@ struct Keys {
 constexpr int64_t shortest_watchdog_ms = 1000;
 constexpr int64_t patience_ms = 3600 * 1000;
 
-// The function that a name of ours hides. libtorch_cpu is opened for libtorch alone, so that RTLD_NEXT would not see
-// it.
-void* hidden(const char* name) {
-  void* library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
-  return library ? dlsym(library, name) : nullptr;
-}
-
 }  // namespace
 
 extern "C" {
@@ -47,7 +41,8 @@ __attribute__((visibility("default"))) void
 _ZN4c10d8TCPStore6doWaitEN3c108ArrayRefINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEEENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(
     void* store, Keys keys, int64_t timeout_ms) {
   using Wait = void (*)(void*, Keys, int64_t);
-  static Wait real = reinterpret_cast<Wait>(hidden(
+  static Wait real = reinterpret_cast<Wait>(phantora::preload::hidden(
+      "libtorch_cpu.so",
       "_ZN4c10d8TCPStore6doWaitEN3c108ArrayRefINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEEENSt6chrono8dur"
       "ationIlSt5ratioILl1ELl1000EEEE"));
   bool raised = timeout_ms >= shortest_watchdog_ms && timeout_ms < patience_ms;

@@ -56,6 +56,11 @@ void Progress::done(Point first) {
   }
 }
 
+void Progress::told(Point point) {
+  Stream& stream = at(point.stream);
+  stream.told = std::max(stream.told, point.items);
+}
+
 Progress::Point Progress::stream_point(StreamId stream) { return {stream, at(stream).issued}; }
 
 std::optional<Progress::Point> Progress::recording_point(RecordingId recording) const {
@@ -78,13 +83,12 @@ void Progress::set_time(RecordingId recording, int64_t time_ns) {
 
 bool Progress::is_stream_done(StreamId stream) const {
   const Stream* found = find(stream);
-  return !found || found->done >= found->issued;
+  return !found || found->knows(found->issued);
 }
 
 bool Progress::is_device_done(int device) const {
-  return std::all_of(streams_.begin(), streams_.end(), [device](const Stream& stream) {
-    return stream.device != device || stream.done >= stream.issued;
-  });
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [device](const Stream& stream) { return stream.device != device || stream.knows(stream.issued); });
 }
 
 bool Progress::is_recording_done(RecordingId recording, int64_t now_ns) const {
@@ -93,7 +97,14 @@ bool Progress::is_recording_done(RecordingId recording, int64_t now_ns) const {
   const Recording& known = found->second;
   if (known.time_ns && *known.time_ns <= now_ns) return true;
   const Stream* stream = find(known.point.stream);
-  return !stream || stream->done >= known.point.items;
+  return !stream || stream->knows(known.point.items);
+}
+
+bool Progress::was_waited_for(RecordingId recording) const {
+  auto found = recordings_.find(recording);
+  if (found == recordings_.end()) return true;
+  const Stream* stream = find(found->second.point.stream);
+  return !stream || stream->done >= found->second.point.items;
 }
 
 std::optional<int64_t> Progress::time(RecordingId recording) const {

@@ -300,9 +300,11 @@ void Recorder::on_reply(uint64_t request, int64_t value, bool speculated) {
     rebase(request, value);
   }
   // Only what lane 0 has seen complete is complete at lane 0's clock.
-  bool complete = pending.kind == RecordKind::sync || (pending.kind == RecordKind::query && value != 0 && !speculated);
-  if (on_main && complete) {
+  if (on_main && pending.kind == RecordKind::sync) {
     for (Progress::Point point : pending.covers) progress_.done(point);
+  }
+  if (on_main && pending.kind == RecordKind::query && value != 0 && !speculated) {
+    for (Progress::Point point : pending.covers) progress_.told(point);
   }
   if (pending.kind == RecordKind::event_time && !speculated) progress_.set_time(pending.recording, value);
   replied_.notify_all();
@@ -327,8 +329,17 @@ int64_t Recorder::sync(Target target, StreamId stream, RecordingId recording) {
   Lock lock(mutex_);
   Lane& lane = lane_of(thread);
   lane.asked = 0;
-  if (thread.role == Role::main && is_done(lane, target, stream, recording)) return return_from_wait(lane);
+  if (thread.role == Role::main) ++waits_;
+  if (thread.role == Role::main && is_done(lane, target, stream, recording)) {
+    for (Progress::Point point : points(target, stream, recording)) progress_.done(point);
+    return return_from_wait(lane);
+  }
   return ask(lock, thread, RecordKind::sync, target, stream, recording);
+}
+
+uint64_t Recorder::waits() {
+  Lock lock(mutex_);
+  return waits_;
 }
 
 // A wait for what is known to be complete takes no time but the call's own.
@@ -350,6 +361,9 @@ bool Recorder::query(Target target, StreamId stream, RecordingId recording) {
   ThreadState& thread = this_thread();
   if (inert_) return true;
   Lock lock(mutex_);
+  if (thread.role == Role::observer && target == Target::recording) {
+    return observers_released_ || progress_.was_waited_for(recording);
+  }
   Lane& lane = lane_of(thread);
   bool knows = thread.role != Role::side;  // what lane 0 knows holds at lane 0's clock
   if (knows && is_done(lane, target, stream, recording)) {
@@ -359,6 +373,7 @@ bool Recorder::query(Target target, StreamId stream, RecordingId recording) {
   if (thread.role == Role::observer) return observers_released_;
   if (is_spinning(lane, target, stream, recording)) {
     counters::spins.add();
+    if (thread.role == Role::main) ++waits_;
     ask(lock, thread, RecordKind::sync, target, stream, recording);
     lane.asked = 0;
     return true;

@@ -17,6 +17,8 @@ void charge_call() { Recorder::instance().charge_call(); }
 void sleep(int64_t ns) { Recorder::instance().sleep(ns); }
 bool is_observer() { return this_thread().role == Role::observer; }
 void become_observer() { this_thread().role = Role::observer; }
+bool is_main() { return this_thread().role == Role::main; }
+uint64_t waits() { return Recorder::instance().waits(); }
 void release_observers() { Recorder::instance().release_observers(); }
 
 void record(wire::RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {

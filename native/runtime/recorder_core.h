@@ -28,6 +28,7 @@ class Recorder {
   bool active() const;
   bool has_ended() const;
   void release_observers();
+  uint64_t waits();
 
   int64_t now_ns();
   void advance(int64_t ns);
@@ -125,6 +126,7 @@ class Recorder {
   std::unique_ptr<Sink> sink_;
 
   Progress progress_;
+  uint64_t waits_ = 0;
   std::unordered_map<uint64_t, Pending> pending_;
   uint64_t last_request_ = 0;
   RecordingId last_recording_ = 0;

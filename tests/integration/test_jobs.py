@@ -173,7 +173,6 @@ def test_waiting_outside_cuda_leaves_no_mark(tmp_path: Path) -> None:
     assert others == [first] * 2
 
 
-@pytest.mark.xfail(strict=False, reason="peak memory differs by DDP's first bucket, which is let go in real time")
 def test_waiting_outside_cuda_with_ddp(tmp_path: Path) -> None:
     first, *others = waiting_reports(tmp_path, "ddp")
     assert others == [first] * 2

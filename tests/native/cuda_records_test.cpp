@@ -110,6 +110,17 @@ void observer() {
   on_observer([=] { CHECK_EQUAL(cudaEventQuery(event), cudaSuccess); });
 }
 
+// Whether a query was certain depends on how far others have come: an observer must not learn from it.
+void told() {
+  cudaStream_t stream = new_stream();
+  launch(stream);
+  cudaEvent_t event = recorded_event(stream);
+  CHECK_EQUAL(cudaEventQuery(event), cudaSuccess);
+  on_observer([=] { CHECK_EQUAL(cudaEventQuery(event), cudaErrorNotReady); });
+  CHECK_EQUAL(cudaEventSynchronize(event), cudaSuccess);  // known by now
+  on_observer([=] { CHECK_EQUAL(cudaEventQuery(event), cudaSuccess); });
+}
+
 void side_thread() {
   cudaStream_t stream = new_stream();
   phantora_sleep_ns(1000);
@@ -179,10 +190,19 @@ void waits_for_ever() {
 void graph() { cudaStreamBeginCapture(new_stream(), 0); }
 
 const std::map<std::string, void (*)()> cases = {
-    {"known_waits", known_waits}, {"sync", sync_moves_the_clock}, {"implicit_order", implicit_order},
-    {"spinning", spinning},       {"patient", patient},           {"observer", observer},
-    {"side_thread", side_thread}, {"autograd", autograd_thread},  {"correction", correction},
-    {"fork", forked_child},       {"wait", waits_for_ever},       {"graph", graph},
+    {"known_waits", known_waits},
+    {"sync", sync_moves_the_clock},
+    {"implicit_order", implicit_order},
+    {"spinning", spinning},
+    {"patient", patient},
+    {"observer", observer},
+    {"told", told},
+    {"side_thread", side_thread},
+    {"autograd", autograd_thread},
+    {"correction", correction},
+    {"fork", forked_child},
+    {"wait", waits_for_ever},
+    {"graph", graph},
     {"op", op_with_copies},
 };
 

@@ -128,6 +128,11 @@ def test_observers_record_nothing_and_learn_from_lane_0(played: Case) -> None:
     assert [record.kind for record in peer.issued()] == [KERNEL, EVENT_RECORD, STREAM_WAIT, SYNC]
 
 
+def test_observers_learn_from_waits_alone(played: Case) -> None:
+    peer, _ = played("told", lambda record: reply(record.b, 1))
+    assert [record.kind for record in peer.issued()] == [KERNEL, EVENT_RECORD, QUERY]
+
+
 def test_side_thread_has_lanes_that_end_with_its_waits(played: Case) -> None:
     peer, _ = played("side_thread", lambda record: reply(record.b, 50_000))
     lanes = [(record.kind, record.lane, record.a) for record in peer.of_kind(KERNEL, SYNC, LANE_BEGIN, LANE_END)]

@@ -5,6 +5,7 @@
 
 #include "nccl/error.h"
 #include "phantora/device.h"
+#include "phantora/watchdogs.h"
 
 namespace phantora::nccl {
 namespace {
@@ -76,6 +77,7 @@ Result Group::end() {
   if (!setups.empty() && !operations.empty()) {
     throw Error(Result::invalid_usage, "a group holds both operations and set-ups of communicators");
   }
+  if (!operations.empty()) watchdogs::look();
   for (const Operations& each : operations) issue(each);
   return setups.empty() ? Result::success : run(std::move(setups));
 }

@@ -4,6 +4,7 @@
 #ifndef PHANTORA_CAPI_H_
 #define PHANTORA_CAPI_H_
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "phantora/export.h"
@@ -32,6 +33,14 @@ PHANTORA_EXPORT void phantora_memory(uint64_t allocated_bytes, uint64_t reserved
 PHANTORA_EXPORT int phantora_counter(const char* name, uint64_t* value);
 /* Sends what is buffered. */
 PHANTORA_EXPORT void phantora_flush(void);
+
+/* For watchdogs.h: a thread for a watchdog is about to be created; it begins; it ends. It is about to sleep, and has
+ * woken up; 1 if it must look at its work, whether the time is up or not. */
+PHANTORA_EXPORT void phantora_watchdog_starts(void);
+PHANTORA_EXPORT void phantora_watchdog_begins(void);
+PHANTORA_EXPORT void phantora_watchdog_ends(void);
+PHANTORA_EXPORT int phantora_watchdog_sleeps(pthread_cond_t* condition);
+PHANTORA_EXPORT int phantora_watchdog_wakes(void);
 
 #ifdef __cplusplus
 }

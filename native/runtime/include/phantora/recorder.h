@@ -23,12 +23,15 @@ bool has_ended();
 
 // --- clock of the calling thread's lane. Main and autograd threads ("pt_autograd_*") share lane 0; every other thread
 // gets its own lane at its first call, starting at lane 0's time at the thread's creation. PyTorch's NCCL watchdog and
-// heartbeat threads ("pt_nccl_*") have no lane: nothing they do is recorded (see is_observer()).
+// heartbeat threads ("pt_nccl_*") have no lane: nothing they do is recorded (see is_observer()), and to them an event
+// is complete once lane 0 has waited for it.
 int64_t now_ns();
 void advance(
     int64_t ns);     // modelled host work; a no-op under the other policies (`measured` takes the thread's CPU time)
 void charge_call();  // the modelled cost of a CUDA call that issues nothing by itself (config().call_ns)
 void sleep(int64_t ns);  // time.sleep: moves the clock under every policy
+bool is_main();          // of lane 0
+uint64_t waits();        // how often lane 0 has waited for the device
 bool is_observer();
 void become_observer();  // for the runtime's own threads
 // From now on all that observers ask about is done: a communicator was aborted, and they wait for its work.
