@@ -149,7 +149,7 @@ def mpt_case(row: Row) -> Case:
 
 
 def older_attention_s(row: Row) -> float:
-    """What FlashAttention 1 takes longer than 2 for a micro-batch, the backward pass being 2.5 times the forward one."""
+    """What FlashAttention 1 takes longer than 2 for a micro-batch; the backward pass is 2.5 times the forward one."""
     sequence = int(row["seq"])
     forward_flops = 4 * sequence**2 * int(row["hidden"]) * int(row["layers"]) * int(row["mbs"]) / 2
     passes = 4.5 if row["ac"] == "full" else 3.5
@@ -231,17 +231,17 @@ def line(outcome: Outcome) -> str:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    errors = {outcome.case.name: outcome.error for outcome in outcomes}
-    then = {outcome.case.name: outcome.error_then for outcome in outcomes}
-    return f"\n{len(outcomes)} cases\n{spread('error', errors)}\n{spread('then', then)}"
+    now = spread("error", [(outcome.error, outcome.case.name) for outcome in outcomes])
+    then = spread("then", [(outcome.error_then, outcome.case.name) for outcome in outcomes])
+    return f"\n{len(outcomes)} cases\n{now}\n{then}"
 
 
-def spread(title: str, errors: Mapping[str, float]) -> str:
-    worst = max(errors, key=lambda name: abs(errors[name]))
-    absolute = statistics.median(map(abs, errors.values()))
+def spread(title: str, errors: Sequence[tuple[float, str]]) -> str:
+    values = [error for error, _ in errors]
+    worst, name = max(errors, key=lambda pair: abs(pair[0]))
     return (
-        f"{title}: median {statistics.median(errors.values()):+.1%}, absolute {absolute:.1%}, "
-        f"worst {errors[worst]:+.1%} ({worst})"
+        f"{title}: median {statistics.median(values):+.1%}, absolute {statistics.median(map(abs, values)):.1%}, "
+        f"worst {worst:+.1%} ({name})"
     )
 
 
