@@ -81,32 +81,24 @@ def build_model(args: argparse.Namespace) -> DistributedDataParallel:
     return DistributedDataParallel(config, reduction, Float16Module(config, model))
 
 
-class CausalSoftmax(torch.autograd.Function):
-    """Softmax of causally masked scores, one kernel each way, as Megatron's that comes with Apex."""
-
-    @staticmethod
-    def forward(ctx, scores: torch.Tensor) -> torch.Tensor:
-        rows, columns = scores.shape[-2:]
-        future = torch.ones(rows, columns, dtype=torch.bool, device=scores.device).triu(1)
-        shares = torch._masked_softmax(scores, future, -1, 0)
-        ctx.save_for_backward(shares)
-        return shares
-
-    @staticmethod
-    def backward(ctx, gradient: torch.Tensor) -> torch.Tensor:
-        (shares,) = ctx.saved_tensors  # 0 where masked, and so is the gradient there
-        return torch._softmax_backward_data(gradient, shares, -1, shares.dtype)
-
-
 class MaskedSoftmax(torch.nn.Module):
+    """Softmax of causally masked scores, one kernel each way: PyTorch's, which wants the whole mask, for Megatron's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.future: torch.Tensor | None = None
+
     def forward(self, scores: torch.Tensor, mask: None, softmax_offset: None = None) -> torch.Tensor:
-        return CausalSoftmax.apply(scores)
+        if self.future is None:
+            self.future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        return torch._masked_softmax(scores, self.future, -1)
 
 
 def fuse(model: torch.nn.Module, optimizer: MegatronOptimizer) -> None:
+    softmax = MaskedSoftmax()
     for module in model.modules():
         if isinstance(module, DotProductAttention):
-            module.scale_mask_softmax = MaskedSoftmax()
+            module.scale_mask_softmax = softmax
     for group in optimizer.param_groups:
         group["fused"], group["foreach"] = True, False
 
