@@ -195,8 +195,8 @@ def vtrain_case(row: Row) -> Case:
 def fused_kernels_s(row: Row) -> float:
     """What Megatron's fused kernels save a pipeline stage in a micro-batch: the bytes that they do not move.
 
-    In both forward passes (one recomputes) of each layer the masked scores, the sum with the bias before GELU, and twice
-    those with bias and after dropout, are neither written nor read; in the backward pass softmax multiplies its
+    In both forward passes (one recomputes) of each layer the masked scores, the sum with the bias before GELU, and
+    twice those with bias and after dropout, are neither written nor read; in the backward pass softmax multiplies its
     gradient and result, three more passes over the scores.
     """
     tokens, tensor, width = int(row["mbs"]) * int(row["seq"]), int(row["tp"]), int(row["hidden"])
