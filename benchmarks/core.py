@@ -99,8 +99,8 @@ def leaf_spine(problem: LeafSpine) -> tuple[Simulation, Callable[[], int]]:
         simulation.define_comm(number, 2)
         links = [(link, 1.0) for link in problem.paths[source, target]]
         message = Activity(size_bytes, LATENCY_NS, links)
-        simulation.define_group(source, number, number, 0, [(1, message)], [])
-        simulation.define_group(target, number, number, 1, [], [0])
+        simulation.define_group(source, number, number, 0, [(1, 0, message)], [])
+        simulation.define_group(target, number, number, 1, [], [(0, 0)])
         for host in (source, target):
             simulation.define_stream(host, number, 0)
             batches[host].append(record(COLLECTIVE, start_ns, stream=number, a=number))

@@ -46,6 +46,8 @@ class CollectiveInfo:
     """Global ranks of the communicator, in member order."""
     algorithm: str
     protocol: str
+    call: str
+    """The whole call, for people: "broadcast of 1,024 float32 (4,096 bytes), root rank 1"."""
     peers: tuple[tuple[str, int, int], ...] = ()
     """Of a group: ("send" | "recv", global rank, bytes)."""
 

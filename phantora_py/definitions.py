@@ -19,12 +19,14 @@ from phantora_py.fields import Fields
 from phantora_py.frames import ProtocolError
 from phantora_py.host_groups import host_group_cost_ns
 from phantora_py.placement import MAX_RANKS, Placement
+from phantora_py.rank_list import named_ranks
 from phantora_py.signature import Signature, SignatureError
 from phantora_py.tokens import Lookup
 
 MAX_DEFINITIONS = 1 << 22
 """Of one kind and rank: ids are dense, so a larger one is nonsense."""
 MAX_BYTES = 1 << 60
+_WITH_ROOT = frozenset({"broadcast", "reduce", "gather", "scatter"})
 
 
 class Cost(Protocol):
@@ -56,6 +58,7 @@ class _Operation:
     number: int
     index: int
     op: str
+    count: int
     bytes: int
     dtype: str
     redop: str
@@ -68,6 +71,12 @@ class _Operation:
         """What all members must say alike."""
         return self.op, self.bytes, self.dtype, self.redop, self.root
 
+    def call(self, ranks: Sequence[int]) -> str:
+        """In words; `ranks` are those of the communicator."""
+        redop = f", {self.redop}" if self.redop else ""
+        root = f", root rank {ranks[self.root]}" if self.op in _WITH_ROOT else ""
+        return f"{self.op} of {self.count:,} {self.dtype} ({self.bytes:,} bytes){redop}{root}"
+
     @classmethod
     def read(cls, rank: int, number: int, index: int, size: int, fields: Fields) -> _Operation:
         op = fields.text("op")
@@ -78,6 +87,7 @@ class _Operation:
             number,
             index,
             op,
+            fields.integer("count", 0, MAX_BYTES, 0),
             fields.integer("bytes", 0, MAX_BYTES, 0 if op == "group" else None),
             fields.text("dtype", ""),
             fields.text("redop", ""),
@@ -93,10 +103,14 @@ class Communicator:
     number: int
     size: int
     data: int
+    name: str
+    """As the framework calls it, if it does."""
     members: dict[int, tuple[int, Device]] = field(default_factory=dict)
     """Index → (global rank, device)."""
     waiting: list[_Operation] = field(default_factory=list)
     """Operations that came before all members had."""
+    aborted: set[int] = field(default_factory=set)
+    """Ranks that have aborted it."""
 
     @property
     def is_complete(self) -> bool:
@@ -108,8 +122,42 @@ class Communicator:
         return tuple(self.members[index][0] for index in range(self.size))
 
     @property
+    def absent(self) -> list[int]:
+        """Members, by index, that have not said so."""
+        return [index for index in range(self.size) if index not in self.members]
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        ranks = [self.members[index][0] for index in range(self.size) if index in self.members]
+        return f"communicator {self.name or self.number} ({named_ranks(ranks)})"
+
+    @property
     def devices(self) -> tuple[Device, ...]:
         return tuple(self.members[index][1] for index in range(self.size))
+
+
+@dataclass
+class HostGroup:
+    """Hosts that meet, by index."""
+
+    number: int
+    size: int
+    what: str
+    ranks: list[int]
+    """All global ranks, by index; empty if they are not known."""
+    members: dict[int, int] = field(default_factory=dict)
+    """Index → global rank, of those that have said so."""
+
+    @property
+    def absent(self) -> list[int]:
+        """Members, by index, that have not said so."""
+        return [index for index in range(self.size) if index not in self.members]
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return "the set-up of an NCCL communicator" if self.what == "comm_init" else self.what.replace(":", " ")
 
 
 class Definitions:
@@ -131,10 +179,14 @@ class Definitions:
         self._catalogue = catalogue
         self._planner = planner
         self._kernels: dict[Signature, KernelInfo] = {}
+        self.communicators: dict[int, Communicator] = {}
+        """By the core's number."""
+        self.host_groups: dict[int, HostGroup] = {}
+        """By the core's number."""
         self._comms: dict[bytes, Communicator] = {}
         self._comms_by_data: dict[int, Communicator] = {}
         self._member_of: list[dict[int, tuple[Communicator, int]]] = [{} for _ in placements]
-        self._host_groups: dict[bytes, int] = {}
+        self._host_groups: dict[bytes, HostGroup] = {}
         self._keys: dict[tuple[Any, ...], int] = {}
         self._incomplete: defaultdict[int, int] = defaultdict(int)
         self.streams: list[dict[int, int]] = [{} for _ in placements]
@@ -143,6 +195,7 @@ class Definitions:
             "kernel": self._define_kernel,
             "collective": self._define_collective,
             "comm": self._define_comm,
+            "comm_abort": self._abort_comm,
             "stream": self._define_stream,
             "host_group": self._define_host_group,
             "lane": lambda rank, fields: None,
@@ -169,12 +222,13 @@ class Definitions:
         """The communicator whose DATA frames carry `data`."""
         return self._comms_by_data.get(data)
 
-    def comm_ranks(self) -> dict[int, tuple[int | None, ...]]:
-        """By the core's number: global ranks in member order, None for members that have not come."""
-        return {
-            comm.number: tuple(comm.members.get(index, (None,))[0] for index in range(comm.size))
-            for comm in self._comms.values()
-        }
+    @property
+    def world_size(self) -> int:
+        return len(self._placements)
+
+    def incomplete_communicators(self, rank: int) -> list[Communicator]:
+        """Those that the rank has called a collective on before all members had come."""
+        return [comm for comm in self._comms.values() if any(op.rank == rank for op in comm.waiting)]
 
     def _define_stream(self, rank: int, fields: Fields) -> None:
         stream, device = fields.integer("id"), self._device(rank, fields)
@@ -213,14 +267,15 @@ class Definitions:
         number = self._new_id(fields, self._member_of[rank])
         uid, size = fields.blob("uid"), fields.integer("size", 1, MAX_RANKS)
         data = fields.integer("data", -(2**63), 2**64 - 1) % 2**64  # packed as a signed number of the same bits, too
-        index = fields.integer("index", 0, size - 1)
+        index, name = fields.integer("index", 0, size - 1), fields.text("name", "")
+        device = self._device(rank, fields)
         comm = self._comms.get(uid)
         if comm is None:
             if data in self._comms_by_data:
                 raise ProtocolError(f"two communicators have the DATA number {data}")
-            comm = Communicator(len(self._comms) + 1, size, data)
+            comm = Communicator(len(self._comms) + 1, size, data, name)
             self._simulation.define_comm(comm.number, size)
-            self._comms[uid] = self._comms_by_data[data] = comm
+            self._comms[uid] = self._comms_by_data[data] = self.communicators[comm.number] = comm
         if (comm.size, comm.data) != (size, data):
             raise ProtocolError(
                 f"communicator of {size} members with DATA number {data}, "
@@ -228,10 +283,16 @@ class Definitions:
             )
         if index in comm.members:
             raise ProtocolError(f"rank {comm.members[index][0]} is already member {index} of the communicator")
-        comm.members[index] = (rank, self._device(rank, fields))
+        comm.members[index] = (rank, device)
         self._member_of[rank][number] = (comm, index)
         if comm.is_complete:
             self._resolve(comm)
+
+    def _abort_comm(self, rank: int, fields: Fields) -> None:
+        number = fields.integer("id", 1, MAX_DEFINITIONS)
+        if number not in self._member_of[rank]:
+            raise ProtocolError(f"abort of communicator {number}, which was not defined")
+        self._member_of[rank][number][0].aborted.add(rank)
 
     def _define_collective(self, rank: int, fields: Fields) -> None:
         local = fields.integer("comm")
@@ -263,26 +324,39 @@ class Definitions:
         self._simulation.define_collective(
             operation.rank, operation.number, comm.number, operation.index, key, plan.activity
         )
-        return CollectiveInfo(operation.op, operation.bytes, operation.dtype, comm.ranks, plan.algorithm, plan.protocol)
+        return CollectiveInfo(
+            operation.op,
+            operation.bytes,
+            operation.dtype,
+            comm.ranks,
+            plan.algorithm,
+            plan.protocol,
+            operation.call(comm.ranks),
+        )
 
     def _plan_group(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
         here = comm.members[operation.index][1]
         sends = [
-            (peer, self._planner.transfer(here, comm.members[peer][1], size_bytes).activity)
+            (peer, size_bytes, self._planner.transfer(here, comm.members[peer][1], size_bytes).activity)
             for direction, peer, size_bytes in operation.peers
             if direction == "send"
         ]
-        receives = [peer for direction, peer, _bytes in operation.peers if direction == "recv"]
+        receives = [(peer, size_bytes) for direction, peer, size_bytes in operation.peers if direction == "recv"]
         self._simulation.define_group(operation.rank, operation.number, comm.number, operation.index, sends, receives)
         peers = tuple((direction, comm.members[peer][0], size) for direction, peer, size in operation.peers)
         total = sum(size for _direction, _peer, size in peers)
-        return CollectiveInfo("group", total, operation.dtype, comm.ranks, "p2p", "Simple", peers)
+        call = f"{len(peers)} sends and receives"
+        return CollectiveInfo("group", total, operation.dtype, comm.ranks, "p2p", "Simple", call, peers)
 
     def _define_host_group(self, rank: int, fields: Fields) -> None:
+        number, uid, what = fields.integer("id", 1, MAX_DEFINITIONS), fields.blob("uid"), fields.text("what")
         size = fields.integer("size", 1, MAX_RANKS)
-        group = self._host_groups.setdefault(fields.blob("uid"), len(self._host_groups) + 1)
-        cost_ns = host_group_cost_ns(fields.text("what"), size)
-        self._simulation.define_host_group(rank, fields.integer("id", 1, MAX_DEFINITIONS), group, size, cost_ns)
+        index = fields.integer("index", 0, size - 1)
+        ranks = [member for member in fields.items("ranks", []) if type(member) is int]
+        group = self._host_groups.get(uid) or HostGroup(len(self._host_groups) + 1, size, what, ranks)
+        self._simulation.define_host_group(rank, number, group.number, size, host_group_cost_ns(what, size))
+        self._host_groups[uid] = self.host_groups[group.number] = group
+        group.members[index] = rank
 
     def _new_id(self, fields: Fields, known: dict[int, Any]) -> int:
         number = fields.integer("id", 1, MAX_DEFINITIONS)

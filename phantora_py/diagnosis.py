@@ -1,34 +1,243 @@
-"""Says in the job's own words what the core says in numbers: ranks for members, operations for definitions."""
+"""Why a job cannot go on, in the job's own words: which ranks wait for which call of which communicator, what they call
+there, and where the ranks are that have not come."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from phantora_netsim import Simulation
 from phantora_py.catalogue import Catalogue
+from phantora_py.definitions import Definitions
+from phantora_py.rank_list import PARTS_SHOWN, named_ranks
 
-_COMM = re.compile(r"\bcomm (\d+)")
-_DEFINITION = re.compile(r"\(rank (\d+), definition (\d+)\)")
-_RANKS_SHOWN = 16
+if TYPE_CHECKING:
+    from phantora_netsim._core import Disagreement, Obstacle
 
-
-def explain(text: str, comm_ranks: Mapping[int, Sequence[int | None]], catalogue: Catalogue) -> str:
-    """`comm_ranks`: by the core's number, the global ranks of each communicator in member order."""
-
-    def comm(found: re.Match[str]) -> str:
-        ranks = comm_ranks.get(int(found[1]))
-        return f"the communicator of {_ranks(ranks)}" if ranks is not None else found[0]
-
-    def definition(found: re.Match[str]) -> str:
-        info = catalogue.collectives[int(found[1])].get(int(found[2]))
-        if info is None:
-            return found[0]
-        return f"(rank {found[1]}: {info.op} of {info.bytes:,} bytes, {info.dtype or 'any type'})"
-
-    return _DEFINITION.sub(definition, _COMM.sub(comm, text))
+_DISAGREEMENTS_SHOWN = 4
 
 
-def _ranks(ranks: Sequence[int | None]) -> str:
-    shown = ", ".join("?" if rank is None else str(rank) for rank in ranks[:_RANKS_SHOWN])
-    more = f" and {len(ranks) - _RANKS_SHOWN} more" if len(ranks) > _RANKS_SHOWN else ""
-    return f"ranks {shown}{more}"
+@dataclass
+class Whereabouts:
+    """What is known of the ranks besides their records."""
+
+    asking: frozenset[int]
+    """Those that wait for an answer."""
+    outside: Mapping[int, str]
+    """What they wait for where the simulator cannot see it."""
+    ended: Mapping[int, str]
+    """How they have ended."""
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """Why a rank stands still, and for whom."""
+
+    text: str
+    lacks: tuple[int, ...]
+    """Ranks that have to do something first."""
+
+
+class Diagnosis:
+    def __init__(self, simulation: Simulation, definitions: Definitions, catalogue: Catalogue) -> None:
+        self._simulation = simulation
+        self._definitions = definitions
+        self._catalogue = catalogue
+
+    def disagreements(self) -> list[str]:
+        """Collectives, and messages, that are not the same for all who take part; the smallest side, which is the one
+        that is wrong if anyone is, comes first."""
+        found = self._simulation.disagreements()
+        texts = [self._disagreement(each) for each in found[:_DISAGREEMENTS_SHOWN]]
+        if len(found) > _DISAGREEMENTS_SHOWN:
+            texts.append(f"and {len(found) - _DISAGREEMENTS_SHOWN} more")
+        return texts
+
+    def stuck(self, where: Whereabouts) -> list[str]:
+        """Where each rank stands, for a job in which nothing can move; who is to blame, if certain, comes last."""
+        waits, since_ns = self._waits(where.asking)
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        for rank in sorted(waits):
+            for wait in waits[rank]:
+                groups[wait.text].append(rank)
+        lines = []
+        for text, ranks in groups.items():
+            first_ns = min((since_ns[rank] for rank in ranks if rank in since_ns), default=None)
+            since = "" if first_ns is None else f", since {first_ns / 1e9:.6f} s,"
+            lines.append(f"{named_ranks(ranks)} {'waits' if len(ranks) == 1 else 'wait'}{since} for {text}")
+        lines += self._streams(waits)
+        lines += _elsewhere(where, set(waits), self._definitions.world_size)
+        return lines + _verdict(waits, where)
+
+    # --- disagreements
+
+    def _disagreement(self, found: Disagreement) -> str:
+        sides = sorted(found.sides, key=len)
+        if found.is_message:
+            sender, receiver = found.sides[0][0], found.sides[1][0]
+            return (
+                f"message {found.sequence} from rank {sender[1]} to rank {receiver[1]} "
+                f"on {self._comm(found.comm)}:\n    "
+                f"rank {sender[1]} sends {self._message(sender[1], sender[2], 'send', receiver[1])}, "
+                f"rank {receiver[1]} receives {self._message(receiver[1], receiver[2], 'recv', sender[1])}"
+            )
+        calls = [
+            f"{named_ranks(rank for _member, rank, _definition in side)} {'calls' if len(side) == 1 else 'call'} "
+            f"{self._call(side[0][1], side[0][2])}"
+            for side in sides
+        ]
+        return f"collective {found.sequence} of {self._comm(found.comm)}:\n    " + "\n    ".join(calls)
+
+    def _call(self, rank: int, definition: int) -> str:
+        return self._catalogue.collectives[rank][definition].call
+
+    def _message(self, rank: int, definition: int, direction: str, peer: int) -> str:
+        sizes = {
+            size
+            for sends, other, size in self._catalogue.collectives[rank][definition].peers
+            if (sends, other) == (direction, peer)
+        }
+        return " or ".join(f"{size:,} bytes" for size in sorted(sizes))
+
+    # --- waits
+
+    def _waits(self, asking: frozenset[int]) -> tuple[dict[int, list[_Wait]], dict[int, int]]:
+        """By rank: what it waits for, each once; and since when it has."""
+        waits: defaultdict[int, list[_Wait]] = defaultdict(list)
+        since_ns: dict[int, int] = {}
+        for waiting in self._simulation.waiting():
+            if waiting.rank not in asking:
+                continue
+            wait = self._wait(waiting.rank, waiting.obstacle)
+            if waiting.launches:
+                wait = _Wait(f"room in a stream's launch queue, which is full: {wait.text}", wait.lacks)
+            if wait not in waits[waiting.rank]:
+                waits[waiting.rank].append(wait)
+            since_ns.setdefault(waiting.rank, waiting.since_ns)
+        for rank in asking:
+            waits[rank] += self._set_ups(rank)
+        return {rank: found for rank, found in waits.items() if found}, since_ns
+
+    def _set_ups(self, rank: int) -> list[_Wait]:
+        """Communicators that the rank has called something on while other members have not even joined."""
+        return [
+            _Wait(f"{comm.text} to be set up: {_members_have_not_come(comm.absent)}", ())
+            for comm in self._definitions.incomplete_communicators(rank)
+        ]
+
+    def _wait(self, rank: int, obstacle: Obstacle) -> _Wait:
+        match obstacle.kind:
+            case "collective":
+                return self._collective(rank, obstacle)
+            case "send" | "receive":
+                return self._transfer(rank, obstacle)
+            case "transfers":
+                return _Wait(f"sends and receives on {self._comm(obstacle.name)}, which are under way", ())
+            case "kernel":
+                return _Wait("a kernel, which is under way", ())
+            case "host_group":
+                return self._host_group(obstacle)
+            case "recording":
+                return _Wait(f"CUDA event {obstacle.name}, which has not been recorded", ())
+            case "lane":
+                return _Wait("another of its threads, which may still act before", ())
+            case _:
+                return _Wait("streams of its own that wait for one another's events", ())
+
+    def _collective(self, rank: int, obstacle: Obstacle) -> _Wait:
+        ranks = self._definitions.communicators[obstacle.name].ranks
+        absent, busy = ([ranks[member] for member in members] for members in (obstacle.absent, obstacle.busy))
+        call = f"collective {obstacle.sequence} of {self._comm(obstacle.name)}, {self._call(rank, obstacle.definition)}"
+        reasons = []
+        if obstacle.mismatched:
+            reasons.append("members do not ask for the same")
+        if absent:
+            reasons.append(f"{self._absent(obstacle.name, absent)}")
+        if busy:
+            reasons.append(f"{named_ranks(busy)} {_has(busy)} other work before it")
+        return _Wait(f"{call}: {'; '.join(reasons) or 'it is under way'}", (*absent, *busy))
+
+    def _transfer(self, rank: int, obstacle: Obstacle) -> _Wait:
+        peer = self._definitions.communicators[obstacle.name].ranks[obstacle.peer]
+        sends = obstacle.kind == "send"
+        size = self._message(rank, obstacle.definition, "send" if sends else "recv", peer)
+        what = f"send {obstacle.sequence} to" if sends else f"receive {obstacle.sequence} from"
+        if obstacle.absent:
+            reason = f"the {'receive' if sends else 'send'} has not come"
+            reason += "".join(self._aborted(obstacle.name, [peer]))
+        else:
+            reason = f"rank {peer} has other work before it"
+        return _Wait(f"{what} rank {peer} on {self._comm(obstacle.name)}, {size}: {reason}", (peer,))
+
+    def _host_group(self, obstacle: Obstacle) -> _Wait:
+        group = self._definitions.host_groups[obstacle.name]
+        here = sorted(group.members.values())
+        absent = list(obstacle.absent)
+        if obstacle.unheard:
+            expected = group.ranks or (range(group.size) if group.size == self._definitions.world_size else [])
+            absent += [rank for rank in expected if rank not in here]
+        members = f" with {named_ranks(here)}" if here else ""
+        reason = f"{named_ranks(absent)} {_has(absent)} not come" if absent else _members_have_not_come(group.absent)
+        return _Wait(
+            f"{group.text} of {group.size} members{members}, round {obstacle.sequence}: {reason}", tuple(absent)
+        )
+
+    def _absent(self, comm: int, ranks: list[int]) -> str:
+        return f"{named_ranks(ranks)} {_has(ranks)} not come" + "".join(self._aborted(comm, ranks))
+
+    def _aborted(self, comm: int, ranks: list[int]) -> list[str]:
+        left = [rank for rank in ranks if rank in self._definitions.communicators[comm].aborted]
+        return [f" ({named_ranks(left)} {_has(left)} aborted the communicator)"] if left else []
+
+    def _streams(self, waits: Mapping[int, list[_Wait]]) -> list[str]:
+        """What streams of ranks that others wait for stand at, if their hosts do not wait for that as well."""
+        lines = []
+        for rank in sorted({lacked for found in waits.values() for wait in found for lacked in wait.lacks}):
+            told = {wait.text for wait in waits.get(rank, [])}
+            held_up = {self._wait(rank, obstacle).text for obstacle in self._simulation.held_up(rank)}
+            lines += [f"rank {rank} has a stream that waits for {text}" for text in sorted(held_up - told)]
+        return lines
+
+    def _comm(self, number: int) -> str:
+        return self._definitions.communicators[number].text
+
+
+def _has(ranks: list[int]) -> str:
+    return "has" if len(ranks) == 1 else "have"
+
+
+def _members_have_not_come(members: list[int]) -> str:
+    shown = ", ".join(map(str, members[:PARTS_SHOWN])) + (", …" if len(members) > PARTS_SHOWN else "")
+    return f"member {shown} has not come" if len(members) == 1 else f"members {shown} have not come"
+
+
+def _elsewhere(where: Whereabouts, waiting: set[int], world_size: int) -> list[str]:
+    """Ranks that wait for nothing that the simulator knows of, and those that have ended; alike ones together."""
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    for rank in range(world_size):
+        if rank in where.ended:
+            groups[where.ended[rank]].append(rank)
+        elif rank not in waiting:
+            groups[f"waits outside CUDA and NCCL, for {where.outside.get(rank, 'something that is not known')}"].append(
+                rank
+            )
+    return [f"{named_ranks(ranks)}: {text}" for text, ranks in groups.items()]
+
+
+def _verdict(waits: Mapping[int, list[_Wait]], where: Whereabouts) -> list[str]:
+    """Follows who waits for whom, from the first rank that waits, to one that waits for nobody, or in a circle."""
+    path: list[int] = []
+    rank = min((rank for rank, found in waits.items() if any(wait.lacks for wait in found)), default=None)
+    while rank is not None and rank not in path:
+        path.append(rank)
+        rank = min((lacked for wait in waits.get(rank, []) for lacked in wait.lacks), default=None)
+    if rank is not None:
+        circle = sorted(path[path.index(rank) :])
+        return [f"so {named_ranks(circle)} wait for one another: they make their calls in different orders"]
+    if not path:
+        return []
+    culprit = path[-1]
+    how = "which has ended" if culprit in where.ended else "which is elsewhere"
+    return [f"so it is rank {culprit}, {how}, that the others wait for"]

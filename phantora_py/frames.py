@@ -27,6 +27,7 @@ class FrameType(IntEnum):
     BYE = 5
     JOB = 6
     EXITED = 7
+    OUTSIDE = 8
     REPLY = 64
     CORRECTION = 65
     ABORT = 66

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from phantora_netsim import Network, Simulation
@@ -10,8 +10,9 @@ from phantora_py.catalogue import Catalogue
 from phantora_py.cluster import Cluster
 from phantora_py.collectives import CollectivePlanner
 from phantora_py.definitions import CostEngine, Definitions
-from phantora_py.diagnosis import explain
+from phantora_py.diagnosis import Diagnosis, Whereabouts
 from phantora_py.farewell import Farewell
+from phantora_py.fields import Fields
 from phantora_py.frames import FrameType, ProtocolError, correction, questions, reply
 from phantora_py.mail import Mail
 from phantora_py.outbox import Outbox
@@ -53,6 +54,7 @@ class Job:
         self.speculated_answers = 0
         self._simulation = Simulation(len(placements), network)
         self.definitions = Definitions(cluster, placements, engine, planner, self._simulation, self.catalogue)
+        self._diagnosis = Diagnosis(self._simulation, self.definitions, self.catalogue)
         self._outbox = outbox
         self._mail = Mail(self.definitions, outbox)
         self._held: dict[int, list[bytes]] = {}
@@ -60,6 +62,8 @@ class Job:
         self._closed: set[int] = set()
         self._asked: list[dict[int, int]] = [{} for _ in placements]
         """Per rank: requests without an answer, with their lanes."""
+        self._outside: dict[int, str] = {}
+        """By rank: what its main thread waits for where the simulator cannot see it."""
         self._pumps = 0
 
     @property
@@ -91,6 +95,8 @@ class Job:
             self._mail.collect()
         elif kind == FrameType.DATA:
             self._mail.carry(rank, payload)
+        elif kind == FrameType.OUTSIDE:
+            self._go_outside(rank, Fields.decode(payload, "OUTSIDE").text("what"))
         elif kind == FrameType.BYE:
             self.farewells[rank] = Farewell.read(payload)
         else:
@@ -101,6 +107,7 @@ class Job:
         if rank in self._closed:
             return
         self._asked[rank].clear()
+        self._outside.pop(rank, None)
         if rank in self._held:
             self._closing.add(rank)
         else:
@@ -108,8 +115,10 @@ class Job:
             self._simulation.close_rank(rank)
 
     def pump(self) -> None:
-        """Commits what has become certain and answers it."""
+        """Commits what has become certain and answers it. Raises JobError if ranks certainly disagree."""
         self._answer(self._simulation.advance())
+        if self._simulation.disagrees:
+            self.check_agreement()
         self._pumps += 1
         if self._pumps % _PUMPS_PER_DRAIN == 0:
             self._drain()
@@ -121,38 +130,34 @@ class Job:
         return bool(replies)
 
     def is_waiting(self) -> bool:
-        """Whether some rank waits for an answer."""
-        return any(self._asked)
+        """Whether some rank waits for an answer, or all wait where nobody can come any more."""
+        return any(self._asked) or (bool(self._outside) and self.is_at_an_end())
 
     def is_at_an_end(self) -> bool:
-        """Whether each rank has ended or waits for an answer on its main timeline."""
-        return all(rank in self.closed_ranks or 0 in asked.values() for rank, asked in enumerate(self._asked))
+        """Whether each rank has ended or its main thread waits for an answer, or for other ranks."""
+        return all(
+            rank in self.closed_ranks or 0 in asked.values() or rank in self._outside
+            for rank, asked in enumerate(self._asked)
+        )
 
     def check_agreement(self) -> None:
-        """Raises JobError if members of a collective have asked for different things."""
-        mismatches = self._simulation.mismatches()
-        if mismatches:
+        """Raises JobError if those who take part in a collective or a message have asked for different things."""
+        disagreements = self._diagnosis.disagreements()
+        if disagreements:
             raise JobError(
-                "ranks disagree on a collective, which would hang or corrupt data on real GPUs\n  "
-                + "\n  ".join(map(self._explain, mismatches))
+                "ranks disagree on what they do together, which would hang or corrupt data on real GPUs\n  "
+                + "\n  ".join(disagreements)
                 + "\n  hint: members of a communicator must call the same operations, of the same sizes, in one order"
             )
 
-    def diagnosis(self) -> str:
+    def diagnosis(self, exit_codes: Mapping[int, int]) -> str:
         """Who waits for what, for a job in which nothing can move."""
-        lines = [
-            f"rank {lane.rank}{f' (thread {lane.lane})' if lane.lane else ''} has waited since "
-            f"{lane.since_ns / 1e9:.6f} s for {self._explain(lane.reason)}"
-            for lane in self._simulation.waiting()
-            if self._asked[lane.rank]
-        ]
-        lines += [
-            f"rank {rank} waits for something outside CUDA and NCCL"
-            for rank, asked in enumerate(self._asked)
-            if not asked and rank not in self.closed_ranks
-        ]
-        lines += [f"rank {rank} has ended" for rank in sorted(self.closed_ranks)]
-        return "\n  ".join(lines)
+        ended = {
+            rank: f"has ended (exit code {exit_codes[rank]})" if rank in exit_codes else "has ended"
+            for rank in sorted(self.closed_ranks)
+        }
+        asking = frozenset(rank for rank, asked in enumerate(self._asked) if asked)
+        return "\n  ".join(self._diagnosis.stuck(Whereabouts(asking, self._outside, ended)))
 
     def finish(self) -> None:
         """Every rank has ended: commits all that can still happen and hands it to the observers."""
@@ -163,11 +168,12 @@ class Job:
         self._drain()
 
     def _batch(self, rank: int, payload: bytes) -> None:
-        self._asked[rank].update(questions(payload))
         if rank in self._held or self.definitions.is_incomplete(rank):
             self._held.setdefault(rank, []).append(payload)
-            return
-        self._feed(rank, payload)
+        else:
+            self._feed(rank, payload)
+        self._asked[rank].update(questions(payload))
+        self._outside.pop(rank, None)
 
     def _feed(self, rank: int, payload: bytes) -> None:
         try:
@@ -196,8 +202,11 @@ class Job:
             self._asked[answer.rank].pop(answer.request, None)
             self._outbox.send(answer.rank, reply(answer.request, answer.value, speculated=answer.speculated))
 
-    def _explain(self, text: str) -> str:
-        return explain(text, self.definitions.comm_ranks(), self.catalogue)
+    def _go_outside(self, rank: int, what: str) -> None:
+        if what:
+            self._outside[rank] = what
+        else:
+            self._outside.pop(rank, None)
 
     def _drain(self) -> None:
         timeline, marks = self._simulation.take_timeline(), self._simulation.take_marks()

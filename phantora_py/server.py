@@ -33,9 +33,9 @@ three it is seen to wake up."""
 _SCAN_SHARE = 4
 """A scan may take one part in so many of the time: on a busy machine the ranks need it more."""
 _STUCK_GAP_S = 0.25
-_OUTSIDE_PATIENCE = 10
-"""A rank that sleeps outside the simulator's sight (a download, a child process) may wake up; before a job with such a
-rank is called stuck, it gets so many times the usual patience."""
+_OUTSIDE_PATIENCE = 60
+"""A rank that sleeps for a reason unknown to the simulator (a download, a child process) may wake up; before a job with
+such a rank is called stuck, it gets so many times the usual patience."""
 
 
 class _Handler(NamedTuple):
@@ -53,8 +53,8 @@ PlacementReader = Callable[[Fields], Sequence[Placement]]
 class Patience:
     """Real seconds before the loop stops believing that something will happen."""
 
-    stuck_s: float = 30.0
-    """Nothing in the job can move and no speculation helps: it is stuck."""
+    stuck_s: float = 5.0
+    """Every rank has ended or waits for others, nothing moves, and no speculation helps: the job is stuck."""
     spinning_s: float = 30.0
     """Some thread runs but nothing reaches the simulator, while ranks wait: speculate as if at quiescence."""
 
@@ -165,8 +165,12 @@ class Server:
         self._gap_s = _SCAN_GAP_S
 
     def _pump(self) -> None:
-        if self.job is not None and not self._is_aborted:
+        if self.job is None or self._is_aborted:
+            return
+        try:
             self.job.pump()
+        except JobError as failure:
+            self._abort(str(failure))
 
     def _look_for_quiescence(self) -> None:
         """Nothing has come for a moment. Does anybody wait for it in vain?"""
@@ -189,8 +193,9 @@ class Server:
         now_s = time.monotonic()
         self._gap_s = max(_SCAN_GAP_S, _SCAN_SHARE * (now_s - started_s))
         is_spinning = not still and now_s - self._last_input_s > self._patience.spinning_s
+        is_at_an_end = self.job.is_at_an_end()
         if not (still or is_spinning) or not self._is_silent():
-            if not still:
+            if not (still or is_at_an_end):
                 self._stuck_since_s = None
             return
         if is_spinning:
@@ -201,7 +206,7 @@ class Server:
             self._last_input_s = now_s
         if self.job.speculate():
             self._moved()
-        elif still:
+        elif still or is_at_an_end:
             self._wait_for_a_miracle(now_s)
 
     def _wait_for_a_miracle(self, now_s: float) -> None:
@@ -214,7 +219,7 @@ class Server:
         if now_s - self._stuck_since_s >= patience_s:
             self._abort(
                 f"the job is stuck: nothing in it has moved for {patience_s:g} s and nothing can\n  "
-                + self.job.diagnosis()
+                + self.job.diagnosis(self.exit_codes)
                 + "\n  hint: on real GPUs this job would hang until NCCL's timeout; compare what the ranks wait for"
             )
 

@@ -103,8 +103,7 @@ class FakeRank:
                 op=op,
                 bytes=size_bytes,
                 count=size_bytes // 4,
-                dtype="float32",
-                **more,
+                **{"dtype": "float32", **more},
             )
         self.batch(record(COLLECTIVE, self._collectives[key], at=at, stream=stream))
 

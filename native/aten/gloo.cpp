@@ -41,15 +41,20 @@ constexpr Collective collectives[] = {
     {"c10d::scatter_", "scatter"},
 };
 
+// By member; none for a backend without options.
+std::vector<uint64_t> global_ranks(const c10d::ProcessGroup& group) {
+  try {
+    auto backend = const_cast<c10d::ProcessGroup&>(group).getBackend(c10::DeviceType::CPU);
+    return backend->getBackendOptions()->global_ranks_in_group;
+  } catch (const c10::Error&) {
+    return {};
+  }
+}
+
 // The same on all members, and of no other group: names repeat for groups of different ranks.
 std::string identity(const c10d::ProcessGroup& group) {
-  auto backend = const_cast<c10d::ProcessGroup&>(group).getBackend(c10::DeviceType::CPU);
   std::string uid = group.getGroupName();
-  try {
-    for (uint64_t rank : backend->getBackendOptions()->global_ranks_in_group) uid += "," + std::to_string(rank);
-  } catch (const c10::Error&) {
-    // A backend without options: its name has to do.
-  }
+  for (uint64_t rank : global_ranks(group)) uid += "," + std::to_string(rank);
   return uid;
 }
 
@@ -67,8 +72,11 @@ class HostGroups {
   static uint32_t define(const c10d::ProcessGroup& group, const std::string& uid, const std::string& what) {
     uint32_t id = recorder::next_definition_id("host_group");
     wire::Pack pack;
-    pack.map(6).text("t").text("host_group").text("id").integer(id).text("uid").bytes(uid);
+    pack.map(7).text("t").text("host_group").text("id").integer(id).text("uid").bytes(uid);
     pack.text("size").integer(group.getSize()).text("index").integer(group.getRank());
+    std::vector<uint64_t> ranks = global_ranks(group);
+    pack.text("ranks").array(static_cast<uint32_t>(ranks.size()));
+    for (uint64_t rank : ranks) pack.integer(static_cast<int64_t>(rank));
     recorder::define(pack.text("what").text("gloo:" + what).str());
     return id;
   }

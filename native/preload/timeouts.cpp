@@ -1,8 +1,10 @@
 // PyTorch measures the timeouts of torch.distributed in real time, and a job that is slow to emulate is not one that
 // hangs. Two functions that libtorch exports, and calls through its own PLT, are taken over. A job that truly hangs is
 // found by the simulator, in virtual time, or by the longer timeout here.
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "hidden.h"
 
@@ -14,15 +16,34 @@ struct OptionalMilliseconds {
   bool given;
 };
 
+// What comes first in a std::string.
+struct String {
+  const char* text;
+  size_t length;
+  char rest[16];
+};
+
 // c10::ArrayRef<std::string>, likewise.
 struct Keys {
-  const void* data;
+  const String* data;
   size_t length;
 };
 
 // Shorter waits are questions ("is it there yet?"), not watchdogs.
 constexpr int64_t shortest_watchdog_ms = 1000;
 constexpr int64_t patience_ms = 3600 * 1000;
+
+// Tells the simulator what this thread waits for, for its diagnosis of a job that hangs. Null: it has come.
+void wait_outside(const Keys* keys) {
+  static auto tell = reinterpret_cast<void (*)(const char*)>(dlsym(RTLD_DEFAULT, "phantora_outside"));
+  char what[256] = "";
+  if (keys && keys->length > 0) {
+    const String& first = keys->data[0];
+    snprintf(what, sizeof what, "key '%.*s' of a TCPStore%s", first.length < 200 ? static_cast<int>(first.length) : 200,
+             first.text, keys->length > 1 ? " and others" : "");
+  }
+  if (tell) tell(what);
+}
 
 }  // namespace
 
@@ -45,8 +66,10 @@ _ZN4c10d8TCPStore6doWaitEN3c108ArrayRefINSt7__cxx1112basic_stringIcSt11char_trai
       "libtorch_cpu.so",
       "_ZN4c10d8TCPStore6doWaitEN3c108ArrayRefINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEEENSt6chrono8dur"
       "ationIlSt5ratioILl1ELl1000EEEE"));
-  bool raised = timeout_ms >= shortest_watchdog_ms && timeout_ms < patience_ms;
-  real(store, keys, raised ? patience_ms : timeout_ms);
+  if (timeout_ms < shortest_watchdog_ms) return real(store, keys, timeout_ms);
+  wait_outside(&keys);
+  real(store, keys, timeout_ms < patience_ms ? patience_ms : timeout_ms);
+  wait_outside(nullptr);  // after an exception, the rank's next record says as much
 }
 
 }  // extern "C"

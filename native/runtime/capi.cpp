@@ -37,6 +37,7 @@ void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes) {
 }
 
 int phantora_counter(const char* name, uint64_t* value) { return counters::read(name, value); }
+void phantora_outside(const char* what) { recorder::go_outside(what); }
 void phantora_flush(void) { recorder::flush(); }
 
 }  // extern "C"

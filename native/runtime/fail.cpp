@@ -24,14 +24,31 @@ void print(const std::string& text) {
   }
 }
 
-// The calling thread's Python stack, if this is a Python program: it says which line of the script led here.
+template <typename Function>
+Function* python_function(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+// Python keeps the youngest thread first; the oldest is the main thread.
+void* main_python_thread() {
+  auto* interpreter = python_function<void*()>("PyInterpreterState_Main");
+  auto* head = python_function<void*(void*)>("PyInterpreterState_ThreadHead");
+  auto* next = python_function<void*(void*)>("PyThreadState_Next");
+  if (!interpreter || !head || !next || !interpreter()) return nullptr;
+  void* thread = head(interpreter());
+  for (void* older = thread; older; older = next(older)) thread = older;
+  return thread;
+}
+
+// The Python stack of the calling thread, or, if that is one of the runtime's own, of the main thread: it says which
+// line of the script led here. As faulthandler does, this reads a running interpreter.
 void print_python_stack() {
-  using State = void* (*)();
-  using Dump = void (*)(int fd, void* thread_state);
-  auto state = reinterpret_cast<State>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
-  auto dump = reinterpret_cast<Dump>(dlsym(RTLD_DEFAULT, "_Py_DumpTraceback"));
+  auto* state = python_function<void*()>("PyGILState_GetThisThreadState");
+  auto* dump = python_function<void(int fd, void* thread_state)>("_Py_DumpTraceback");
   if (!state || !dump) return;
-  if (void* thread_state = state()) dump(STDERR_FILENO, thread_state);
+  void* thread = state();
+  if (!thread) thread = main_python_thread();
+  if (thread) dump(STDERR_FILENO, thread);
 }
 
 std::string speaker() {

@@ -48,6 +48,8 @@ void farewell(std::function<void(std::function<void(std::string_view, std::strin
   Recorder::instance().farewell(std::move(contribute));
 }
 
+void go_outside(std::string_view what) { Recorder::instance().go_outside(what); }
+
 void declare_guess(const std::string& what) { Recorder::instance().declare_guess(what); }
 
 }  // namespace recorder

@@ -52,6 +52,8 @@ class Recorder {
   void on_data(std::function<void(std::string_view)> handler);
   void farewell(std::function<void(std::function<void(std::string_view, std::string_view)>)> contribute);
 
+  void go_outside(std::string_view what);
+
   void declare_guess(const std::string& what);
 
   void end_lane(Lane& lane);

@@ -127,6 +127,15 @@ void Recorder::say_goodbye() {
   become_inert();  // what static destructors do on the GPU no longer matters, and must not wait
 }
 
+void Recorder::go_outside(std::string_view what) {
+  if (inert_ || this_thread().role != Role::main) return;
+  Lock lock(mutex_);
+  connect(lock);
+  report_clocks();  // a record that comes after this means that the wait is over
+  outbox_.add(wire::FrameType::outside, wire::Pack().map(1).text("what").text(what).str());
+  flush(lock);
+}
+
 void Recorder::declare_guess(const std::string& what) {
   Lock lock(mutex_);
   guesses_.insert(what);

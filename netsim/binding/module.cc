@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -103,12 +104,14 @@ Call collective(int64_t member, const py::int_& key, const SharedActivity& activ
   return call;
 }
 
-Call transfers(int64_t member, const std::vector<std::pair<uint32_t, SharedActivity>>& sends,
-               const std::vector<uint32_t>& receives) {
+using Sends = std::vector<std::tuple<uint32_t, uint64_t, SharedActivity>>;
+using Receives = std::vector<std::pair<uint32_t, uint64_t>>;
+
+Call transfers(uint32_t member, const Sends& sends, const Receives& receives) {
   Call call;
-  call.member = static_cast<uint32_t>(member);
-  call.receives = receives;
-  for (const auto& [peer, activity] : sends) call.sends.push_back({peer, activity.shared});
+  call.member = member;
+  for (const auto& [peer, key, activity] : sends) call.sends.push_back({peer, key, activity.shared});
+  for (const auto& [peer, key] : receives) call.receives.push_back({peer, key});
   return call;
 }
 
@@ -123,12 +126,6 @@ void bind_results(py::module_& module) {
                              [](const Correction& correction) { return static_cast<uint32_t>(correction.rank); })
       .def_readonly("request", &Correction::request)
       .def_readonly("value", &Correction::value);
-  py::class_<Waiting>(module, "Waiting")
-      .def_property_readonly("rank", [](const Waiting& waiting) { return static_cast<uint32_t>(waiting.rank); })
-      .def_property_readonly("lane", [](const Waiting& waiting) { return static_cast<uint32_t>(waiting.lane); })
-      .def_readonly("request", &Waiting::request)
-      .def_readonly("since_ns", &Waiting::since)
-      .def_readonly("reason", &Waiting::reason);
   py::class_<TimelineColumns>(module, "Timeline")
       .def_readonly("rank", &TimelineColumns::rank)
       .def_readonly("device", &TimelineColumns::device)
@@ -146,6 +143,68 @@ void bind_results(py::module_& module) {
       .def_readonly("time_ns", &MarkColumns::time_ns)
       .def_readonly("a", &MarkColumns::a)
       .def_readonly("b", &MarkColumns::b);
+}
+
+const char* name(Obstacle::Kind kind) {
+  switch (kind) {
+    case Obstacle::Kind::collective:
+      return "collective";
+    case Obstacle::Kind::send:
+      return "send";
+    case Obstacle::Kind::receive:
+      return "receive";
+    case Obstacle::Kind::transfers:
+      return "transfers";
+    case Obstacle::Kind::kernel:
+      return "kernel";
+    case Obstacle::Kind::host_group:
+      return "host_group";
+    case Obstacle::Kind::recording:
+      return "recording";
+    case Obstacle::Kind::lane:
+      return "lane";
+    case Obstacle::Kind::chain:
+      break;
+  }
+  return "chain";
+}
+
+// Sides as lists of (member, rank, definition).
+auto sides(const Disagreement& disagreement) {
+  std::vector<std::vector<std::tuple<uint32_t, uint32_t, uint32_t>>> out;
+  for (const auto& side : disagreement.sides) {
+    auto& calls = out.emplace_back();
+    for (const auto& [member, rank, definition] : side) {
+      calls.emplace_back(member, static_cast<uint32_t>(rank), definition);
+    }
+  }
+  return out;
+}
+
+void bind_diagnosis(py::module_& module) {
+  py::class_<Obstacle>(module, "Obstacle")
+      .def_property_readonly("kind", [](const Obstacle& obstacle) { return name(obstacle.kind); })
+      .def_readonly("name", &Obstacle::name)
+      .def_readonly("sequence", &Obstacle::sequence)
+      .def_readonly("definition", &Obstacle::definition)
+      .def_readonly("member", &Obstacle::member)
+      .def_readonly("peer", &Obstacle::peer)
+      .def_readonly("mismatched", &Obstacle::mismatched)
+      .def_readonly("absent", &Obstacle::absent)
+      .def_readonly("busy", &Obstacle::busy)
+      .def_readonly("unheard", &Obstacle::unheard);
+  py::class_<Waiting>(module, "Waiting")
+      .def_property_readonly("rank", [](const Waiting& waiting) { return static_cast<uint32_t>(waiting.rank); })
+      .def_property_readonly("lane", [](const Waiting& waiting) { return static_cast<uint32_t>(waiting.lane); })
+      .def_readonly("request", &Waiting::request)
+      .def_readonly("launches", &Waiting::launches)
+      .def_readonly("since_ns", &Waiting::since)
+      .def_readonly("obstacle", &Waiting::obstacle);
+  py::class_<Disagreement>(module, "Disagreement")
+      .def_readonly("comm", &Disagreement::comm)
+      .def_readonly("sequence", &Disagreement::sequence)
+      .def_readonly("is_message", &Disagreement::is_message)
+      .def_property_readonly("sides", sides);
 }
 
 void bind_network(py::module_& module) {
@@ -207,8 +266,8 @@ void bind_definitions(py::class_<Guarded>& simulation) {
           py::arg("activity"))
       .def(
           "define_group",
-          [](Guarded& self, int64_t rank, int64_t definition, int64_t comm, uint32_t member,
-             const std::vector<std::pair<uint32_t, SharedActivity>>& sends, const std::vector<uint32_t>& receives) {
+          [](Guarded& self, int64_t rank, int64_t definition, int64_t comm, uint32_t member, const Sends& sends,
+             const Receives& receives) {
             Call call = transfers(member, sends, receives);
             self.locked(
                 [&](Simulation& simulation) { simulation.define_call(rank, definition, comm, std::move(call)); });
@@ -244,7 +303,13 @@ void bind_progress(py::class_<Guarded>& simulation) {
       .def("take_corrections",
            [](Guarded& self) { return self.locked([](Simulation& s) { return s.take_corrections(); }); })
       .def("waiting", [](Guarded& self) { return self.locked([](Simulation& s) { return s.waiting(); }); })
-      .def("mismatches", [](Guarded& self) { return self.locked([](Simulation& s) { return s.mismatches(); }); })
+      .def(
+          "held_up",
+          [](Guarded& self, int64_t rank) { return self.locked([&](Simulation& s) { return s.held_up(rank); }); },
+          py::arg("rank"))
+      .def_property_readonly("disagrees",
+                             [](Guarded& self) { return self.locked([](Simulation& s) { return s.disagrees(); }); })
+      .def("disagreements", [](Guarded& self) { return self.locked([](Simulation& s) { return s.disagreements(); }); })
       .def("take_timeline",
            [](Guarded& self) { return timeline_columns(self.locked([](Simulation& s) { return s.take_nodes(); })); })
       .def("take_marks",
@@ -268,6 +333,7 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled simulator core: event graph, flow network, horizon, commit and speculation.";
   module.attr("RECORD_BYTES") = sizeof(Record);
   bind_results(module);
+  bind_diagnosis(module);
   bind_network(module);
   py::class_<Guarded> simulation(module, "Simulation");
   simulation.def(py::init<int64_t, const Fabric&, int64_t>(), py::arg("ranks"), py::arg("network"),

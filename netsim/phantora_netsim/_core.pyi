@@ -6,7 +6,7 @@ nanoseconds. The result is a pure function of the ranks' record streams and the 
 meanwhile.
 """
 
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,14 +61,40 @@ class Correction:
     request: int
     value: int
 
+class Obstacle:
+    """What a rank waits for in the end, behind the streams and recordings on the way there."""
+
+    kind: Literal["collective", "send", "receive", "transfers", "kernel", "host_group", "recording", "lane", "chain"]
+    """"transfers" and "kernel" are under way; "recording": one that has not been made; "lane": another lane of the
+    rank, which may act before; "chain": streams that wait for one another's recordings, without end."""
+    name: int  # of the communicator, the host group, or the recording
+    sequence: int  # of the collective, of the message of that direction, or of the round of the host group; from 0
+    definition: int  # of the rank's own call
+    member: int  # the rank is
+    peer: int  # of a send or receive
+    mismatched: bool  # members do not ask for the same: it never starts
+    absent: list[int]  # members (of a host group: ranks) that have not come
+    busy: list[int]  # members that have, but whose streams are not there yet
+    unheard: int  # members of a host group that nothing is known of
+
 class Waiting:
     """A request without an answer, or a lane that cannot go on (request 0), for diagnoses."""
 
     rank: int
     lane: int
     request: int
+    launches: bool  # the launch queue of a stream is full
     since_ns: int
-    reason: str  # "collective 3 of comm 7 as member 1 (rank 4, definition 2): members 0, 2 have not come", …
+    obstacle: Obstacle
+
+class Disagreement:
+    """Calls that should be the same but are not; such an operation never starts."""
+
+    comm: int
+    sequence: int
+    is_message: bool  # a send (first side) and its receive, not a collective
+    sides: list[list[tuple[int, int, int]]]
+    """Those that agree, as (member, rank, definition)."""
 
 class Timeline:
     """Committed nodes by end time, rank, and order within the rank, whenever they are taken; columns of equal length.
@@ -118,10 +144,16 @@ class Simulation:
         """`key` names op, sizes, type and root: members of one operation must agree on it. The activity of member 0
         counts."""
     def define_group(
-        self, rank: int, definition: int, comm: int, member: int, sends: list[tuple[int, Activity]], receives: list[int]
+        self,
+        rank: int,
+        definition: int,
+        comm: int,
+        member: int,
+        sends: list[tuple[int, int, Activity]],
+        receives: list[tuple[int, int]],
     ) -> None:
-        """One launch of point-to-point transfers. The k-th send i→j on a communicator meets the k-th receive on j from
-        i, and the sender's activity counts."""
+        """One launch of point-to-point transfers: sends of (peer, key, activity), receives of (peer, key). The k-th
+        send i→j on a communicator meets the k-th receive on j from i; both must have the same key, say their size."""
     def define_host_group(self, rank: int, definition: int, group: int, size: int, cost_ns: int) -> None: ...
     def feed(self, rank: int, batch: bytes) -> None:
         """Appends records. ValueError (state unchanged) for a malformed batch."""
@@ -135,8 +167,13 @@ class Simulation:
         first: if that gives certain answers, they are returned instead."""
     def take_corrections(self) -> list[Correction]: ...
     def waiting(self) -> list[Waiting]: ...
-    def mismatches(self) -> list[str]:
-        """Collectives whose members disagree, described; such an operation never starts."""
+    def held_up(self, rank: int) -> list[Obstacle]:
+        """What the rank's streams stand at, by stream."""
+    @property
+    def disagrees(self) -> bool:
+        """Some collective or message whose members have all come is not the same for all."""
+    def disagreements(self) -> list[Disagreement]:
+        """By communicator and sequence; those, too, whose members have not all come."""
     def take_timeline(self) -> Timeline: ...
     def take_marks(self) -> Marks: ...
     def clock_ns(self, rank: int) -> int:

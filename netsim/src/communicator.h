@@ -43,6 +43,8 @@ struct Transfer {
     bool ready = false;
     RankId rank{};
     LaunchId launch{};
+    uint32_t definition = 0;
+    uint64_t key = 0;  // what is sent, or wanted
   };
 
   Side sender;
@@ -54,6 +56,8 @@ struct Transfer {
   Precedence precedence{};
   const Activity* activity = nullptr;
   Time start = 0;
+
+  bool mismatched() const { return sender.come && receiver.come && sender.key != receiver.key; }
 };
 
 // One rank's launch of sends and receives.

@@ -56,7 +56,7 @@ bool equal(const Call& x, const Call& y) {
          x.receives == y.receives &&
          std::equal(x.sends.begin(), x.sends.end(), y.sends.begin(), y.sends.end(),
                     [](const Call::Send& a, const Call::Send& b) {
-                      return a.peer == b.peer && equal(a.activity, b.activity);
+                      return a.peer == b.peer && a.key == b.key && equal(a.activity, b.activity);
                     });
 }
 
@@ -133,7 +133,7 @@ void Definitions::define_call(RankId rank, int64_t definition, int64_t comm, Cal
                                std::to_string(comm) + " of " + std::to_string(size));
   };
   require_member(call.member);
-  for (const uint32_t peer : call.receives) require_member(peer);
+  for (const Call::Receive& receive : call.receives) require_member(receive.peer);
   for (const Call::Send& send : call.sends) {
     require_member(send.peer);
     check_links(*send.activity);

@@ -24,7 +24,13 @@ struct KernelCost {
 struct Call {
   struct Send {
     uint32_t peer;
+    uint64_t key;
     std::shared_ptr<const Activity> activity;
+  };
+  struct Receive {
+    uint32_t peer;
+    uint64_t key;
+    bool operator==(const Receive&) const = default;
   };
 
   CommId comm{};
@@ -32,7 +38,7 @@ struct Call {
   uint64_t key = 0;
   std::shared_ptr<const Activity> activity;  // null for a launch of sends and receives
   std::vector<Send> sends;
-  std::vector<uint32_t> receives;
+  std::vector<Receive> receives;
 
   bool point_to_point() const { return activity == nullptr; }
 };

@@ -3,37 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace phantora::netsim {
 
 namespace {
 
-constexpr int kMostSteps = 16;     // of a chain of streams that wait for one another
-constexpr size_t kMostNames = 16;  // in a list
+constexpr int kMostSteps = 64;  // of a chain of streams that wait for one another
 
-template <class T>
-std::string number(T value) {
-  return std::to_string(static_cast<int64_t>(value));
+bool asks(Kind kind) {
+  return kind == Kind::sync || kind == Kind::query || kind == Kind::event_time || kind == Kind::host_sync;
 }
-
-std::string list(const std::vector<uint32_t>& numbers) {
-  std::string text;
-  for (size_t i = 0; i < std::min(numbers.size(), kMostNames); ++i) text += (i ? ", " : "") + number(numbers[i]);
-  if (numbers.size() > kMostNames) text += " and " + number(numbers.size() - kMostNames) + " more";
-  return text;
-}
-
-// "members 0, 2"
-std::string members(const std::vector<uint32_t>& numbers) {
-  return (numbers.size() == 1 ? "member " : "members ") + list(numbers);
-}
-
-// What a rank asked for, in its own numbers.
-std::string origin(RankId rank, uint32_t definition) {
-  return " (rank " + number(rank) + ", definition " + number(definition) + ")";
-}
-
-const char* have(const std::vector<uint32_t>& numbers) { return numbers.size() == 1 ? " has" : " have"; }
 
 }  // namespace
 
@@ -52,7 +32,7 @@ std::vector<Waiting> Diagnosis::waiting() const {
 void Diagnosis::add_requests(const Rank& rank, std::vector<Waiting>& out) const {
   for (const Wait& wait : rank.waits) {
     if (wait.outstanding == 0 || wait.answered) continue;
-    out.push_back({rank.id, wait.lane_number, wait.request, wait.since, why(rank, wait)});
+    out.push_back({rank.id, wait.lane_number, wait.request, false, wait.since, why(rank, wait)});
   }
 }
 
@@ -60,19 +40,24 @@ void Diagnosis::add_requests(const Rank& rank, std::vector<Waiting>& out) const 
 void Diagnosis::add_lane(const Rank& rank, LaneId id, std::vector<Waiting>& out) const {
   const Lane& lane = rank.lanes[id];
   if (lane.state == Lane::State::stalled) {
-    out.push_back({rank.id, lane.number, 0, lane.clock,
-                   "launch queue of stream " + number(lane.stall) +
-                       " is full: " + why(rank, rank.streams[lane.stall], kMostSteps)});
+    out.push_back({rank.id, lane.number, 0, true, lane.clock, why(rank, rank.streams[lane.stall], kMostSteps)});
   } else if (lane.state == Lane::State::running && !lane.program.empty()) {
     const Step& step = lane.program.front();
-    const bool asks = step.kind == Kind::sync || step.kind == Kind::query || step.kind == Kind::event_time ||
-                      step.kind == Kind::host_sync;
-    out.push_back(
-        {rank.id, lane.number, asks ? step.b : 0, lane.next(), "another lane of the rank may still act before"});
+    out.push_back({rank.id, lane.number, asks(step.kind) ? step.b : 0, false, lane.next(),
+                   Obstacle{.kind = Obstacle::Kind::lane}});
   }
 }
 
-std::string Diagnosis::why(const Rank& rank, const Wait& wait) const {
+std::vector<Obstacle> Diagnosis::held_up(RankId id) const {
+  const Rank& rank = state_.ranks[id];
+  std::vector<Obstacle> out;
+  for (const Stream& stream : rank.streams) {
+    if (!stream.queue.empty()) out.push_back(why(rank, stream, kMostSteps));
+  }
+  return out;
+}
+
+Obstacle Diagnosis::why(const Rank& rank, const Wait& wait) const {
   if (wait.kind == Kind::host_sync) {
     const HostGroupId group{wait.subject};
     return why(state_.host_groups[group], group, rank.id);
@@ -82,111 +67,119 @@ std::string Diagnosis::why(const Rank& rank, const Wait& wait) const {
       return why(rank, rank.streams[StreamId{wait.subject}], kMostSteps);
     case Target::recording:
       return why(rank, rank.recordings[RecordingId{wait.subject}], kMostSteps);
-    default:
+    case Target::device:
       break;
   }
   for (const Stream& stream : rank.streams) {
     if (stream.device == static_cast<int32_t>(wait.subject) && !stream.queue.empty())
       return why(rank, stream, kMostSteps);
   }
-  return "device " + number(wait.subject);
+  return {};
 }
 
 // What the head of the stream's queue waits for.
-std::string Diagnosis::why(const Rank& rank, const Stream& stream, int depth) const {
-  if (depth == 0) return "a long chain of waits";
-  if (stream.queue.empty()) return "nothing";
+Obstacle Diagnosis::why(const Rank& rank, const Stream& stream, int depth) const {
+  if (depth == 0 || stream.queue.empty()) return {};  // streams may wait for one another in a circle
   const Item& head = stream.queue.front();
   if (head.kind == Kind::stream_wait) return why(rank, rank.recordings[RecordingId{head.subject}], depth - 1);
+  if (head.kind == Kind::kernel) return {.kind = Obstacle::Kind::kernel, .definition = head.definition};
   return head.point_to_point ? why(state_.launches[LaunchId{head.subject}], head)
                              : why(state_.operations[OperationId{head.subject}], head);
 }
 
-std::string Diagnosis::why(const Rank& rank, const Recording& recording, int depth) const {
-  if (!recording.issued) return "recording " + std::to_string(recording.name) + " has not been made";
-  return why(rank, rank.streams[recording.stream], depth - 1);
+Obstacle Diagnosis::why(const Rank& rank, const Recording& recording, int depth) const {
+  if (!recording.issued) return {.kind = Obstacle::Kind::recording, .name = static_cast<int64_t>(recording.name)};
+  return why(rank, rank.streams[recording.stream], depth);
 }
 
-std::string Diagnosis::why(const Operation& operation, const Item& item) const {
-  std::vector<uint32_t> missing;
-  std::vector<uint32_t> busy;
+Obstacle Diagnosis::why(const Operation& operation, const Item& item) const {
+  Obstacle obstacle{.kind = Obstacle::Kind::collective,
+                    .name = definitions_.comm_name(operation.comm),
+                    .sequence = operation.sequence,
+                    .definition = item.definition,
+                    .member = item.member,
+                    .mismatched = operation.mismatched};
   for (uint32_t i = 0; i < operation.members.size(); ++i) {
-    if (!operation.members[i].come) missing.push_back(i);
-    if (operation.members[i].come && !operation.members[i].ready) busy.push_back(i);
+    const Operation::Member& member = operation.members[i];
+    if (!member.ready) (member.come ? obstacle.busy : obstacle.absent).push_back(i);
   }
-  std::string text = "collective " + std::to_string(operation.sequence) + " of comm " +
-                     number(definitions_.comm_name(operation.comm)) + " as member " + number(item.member) +
-                     origin(operation.members[item.member].rank, item.definition) + ": ";
-  if (operation.mismatched) text += "members do not ask for the same; ";
-  if (!missing.empty()) return text + members(missing) + have(missing) + " not come";
-  if (!busy.empty()) return text + members(busy) + have(busy) + " other work before it";
-  if (operation.mismatched) return text + "it never starts";
-  return text + "under way since " + number(operation.start) + " ns";
+  return obstacle;
 }
 
-std::string Diagnosis::why(const Launch& launch, const Item& item) const {
+// The first of its messages that is not under way.
+Obstacle Diagnosis::why(const Launch& launch, const Item& item) const {
+  Obstacle obstacle{.kind = Obstacle::Kind::transfers, .definition = item.definition, .member = item.member};
   for (const TransferId id : launch.transfers) {
     const Transfer& transfer = state_.transfers[id];
-    if (transfer.sender.ready && transfer.receiver.ready) continue;
+    obstacle.name = definitions_.comm_name(transfer.comm);
+    if (!transfer.mismatched() && transfer.sender.ready && transfer.receiver.ready) continue;
     const bool sends = transfer.source == item.member;
     const Transfer::Side& other = sends ? transfer.receiver : transfer.sender;
-    return (sends ? "send " : "receive ") + std::to_string(transfer.sequence) + " of comm " +
-           number(definitions_.comm_name(transfer.comm)) + (sends ? " to member " : " from member ") +
-           number(sends ? transfer.destination : transfer.source) + " as member " + number(item.member) +
-           origin(launch.rank, item.definition) + ": the " + (sends ? "receiver has " : "sender has ") +
-           (other.come ? "other work before it" : "not come");
+    obstacle.kind = sends ? Obstacle::Kind::send : Obstacle::Kind::receive;
+    obstacle.sequence = transfer.sequence;
+    obstacle.peer = sends ? transfer.destination : transfer.source;
+    obstacle.mismatched = transfer.mismatched();
+    if (!other.ready) (other.come ? obstacle.busy : obstacle.absent).push_back(obstacle.peer);
+    break;
   }
-  return "sends and receives under way as member " + number(item.member) + origin(launch.rank, item.definition);
+  return obstacle;
 }
 
-std::string Diagnosis::why(const HostGroup& group, HostGroupId id, RankId rank) const {
+Obstacle Diagnosis::why(const HostGroup& group, HostGroupId id, RankId rank) const {
   const auto calls = [&group](RankId member) {
     const auto known = group.calls.find(static_cast<uint32_t>(member));
     return known == group.calls.end() ? 0 : known->second;
   };
-  std::vector<uint32_t> missing;
-  const std::vector<RankId>& known = definitions_.host_group_members(id);
-  for (const RankId member : known) {
-    if (calls(member) <= calls(rank) - 1) missing.push_back(static_cast<uint32_t>(member));
+  const std::vector<RankId>& members = definitions_.host_group_members(id);
+  Obstacle obstacle{.kind = Obstacle::Kind::host_group,
+                    .name = definitions_.host_group_name(id),
+                    .sequence = calls(rank) - 1,
+                    .unheard = group.size - static_cast<uint32_t>(members.size())};
+  for (const RankId member : members) {
+    if (calls(member) < calls(rank)) obstacle.absent.push_back(static_cast<uint32_t>(member));
   }
-  std::sort(missing.begin(), missing.end());
-  std::string text = "host synchronisation " + std::to_string(calls(rank) - 1) + " of group " +
-                     number(definitions_.host_group_name(id)) + ": ";
-  if (!missing.empty())
-    text += (missing.size() == 1 ? "rank " : "ranks ") + list(missing) + have(missing) + " not come";
-  if (known.size() == group.size) return text;
-  return text + (missing.empty() ? "" : "; ") + number(group.size - known.size()) + " of its members have not shown up";
+  std::sort(obstacle.absent.begin(), obstacle.absent.end());
+  return obstacle;
 }
 
-std::vector<std::string> Diagnosis::mismatches() const {
-  std::vector<std::string> out;
-  for (const Communicator& comm : state_.comms) {
-    for (size_t i = 0; i < comm.open.size(); ++i) {
-      if (comm.open[i] == kEndedOperation) continue;
-      const Operation& operation = state_.operations[comm.open[i]];
-      if (operation.mismatched) out.push_back(mismatch(operation));
-    }
+std::vector<Disagreement> Diagnosis::disagreements() const {
+  std::vector<Disagreement> out;
+  for (const Operation& operation : state_.operations) {
+    if (operation.mismatched) out.push_back(disagreement(operation));
   }
-  std::sort(out.begin(), out.end());
+  for (const Transfer& transfer : state_.transfers) {
+    if (transfer.mismatched()) out.push_back(disagreement(transfer));
+  }
+  std::sort(out.begin(), out.end(), [](const Disagreement& x, const Disagreement& y) {
+    const auto order = [](const Disagreement& d) {
+      return std::tuple(d.comm, d.is_message, d.sequence, d.sides.front().front().member);
+    };
+    return order(x) < order(y);
+  });
   return out;
 }
 
-// "collective 3 of comm 7: members 0, 1 (rank 0, definition 5) disagree with member 2 (rank 2, definition 6)"
-std::string Diagnosis::mismatch(const Operation& operation) const {
-  std::map<uint64_t, std::vector<uint32_t>> sides;
+Disagreement Diagnosis::disagreement(const Operation& operation) const {
+  std::map<uint64_t, std::vector<Disagreement::Call>> by_key;
   for (uint32_t i = 0; i < operation.members.size(); ++i) {
-    if (operation.members[i].come) sides[operation.members[i].key].push_back(i);
+    const Operation::Member& member = operation.members[i];
+    if (member.come) by_key[member.key].push_back({i, member.rank, member.definition});
   }
-  std::vector<std::vector<uint32_t>> by_first;
-  for (auto& [key, side] : sides) by_first.push_back(std::move(side));
-  std::sort(by_first.begin(), by_first.end());
-  std::string text = "collective " + std::to_string(operation.sequence) + " of comm " +
-                     number(definitions_.comm_name(operation.comm)) + ": ";
-  for (size_t i = 0; i < by_first.size(); ++i) {
-    const Operation::Member& first = operation.members[by_first[i].front()];
-    text += (i ? " disagree with " : "") + members(by_first[i]) + origin(first.rank, first.definition);
-  }
-  return text;
+  Disagreement found{definitions_.comm_name(operation.comm), operation.sequence, false, {}};
+  for (auto& [key, side] : by_key) found.sides.push_back(std::move(side));
+  std::sort(found.sides.begin(), found.sides.end(),
+            [](const auto& x, const auto& y) { return x.front().member < y.front().member; });
+  return found;
+}
+
+Disagreement Diagnosis::disagreement(const Transfer& transfer) const {
+  const auto call = [](uint32_t member, const Transfer::Side& side) {
+    return std::vector<Disagreement::Call>{{member, side.rank, side.definition}};
+  };
+  return {definitions_.comm_name(transfer.comm),
+          transfer.sequence,
+          true,
+          {call(transfer.source, transfer.sender), call(transfer.destination, transfer.receiver)}};
 }
 
 }  // namespace phantora::netsim

@@ -28,6 +28,7 @@ Item World::join_collective(const Rank& rank, StreamId stream, const Call& call,
                                     .activity = call.activity.get()};
   if (operation.come++ == 0) operation.key = call.key;
   if (operation.key != call.key) operation.mismatched = true;
+  if (operation.mismatched && operation.come == comm.size) ++state_.disagreements;
   item.subject = static_cast<uint32_t>(id);
   item.member = call.member;
   return item;
@@ -66,14 +67,18 @@ Item World::join_transfers(const Rank& rank, StreamId stream, const Call& call, 
   for (const Call::Send& send : call.sends) {
     const TransferId transfer_id = find_transfer(call, call.member, send.peer, true);
     Transfer& transfer = state_.transfers[transfer_id];
-    transfer.sender = {.come = true, .rank = rank.id, .launch = id};
+    transfer.sender = {.come = true, .rank = rank.id, .launch = id, .definition = item.definition, .key = send.key};
     transfer.precedence = {rank.id, item.sequence, part++};
     transfer.activity = send.activity.get();
+    if (transfer.mismatched()) ++state_.disagreements;
     transfers.push_back(transfer_id);
   }
-  for (const uint32_t peer : call.receives) {
-    const TransferId transfer_id = find_transfer(call, peer, call.member, false);
-    state_.transfers[transfer_id].receiver = {.come = true, .rank = rank.id, .launch = id};
+  for (const Call::Receive& receive : call.receives) {
+    const TransferId transfer_id = find_transfer(call, receive.peer, call.member, false);
+    Transfer& transfer = state_.transfers[transfer_id];
+    transfer.receiver = {
+        .come = true, .rank = rank.id, .launch = id, .definition = item.definition, .key = receive.key};
+    if (transfer.mismatched()) ++state_.disagreements;
     transfers.push_back(transfer_id);
   }
   state_.launches[id].outstanding = static_cast<uint32_t>(transfers.size());
@@ -118,7 +123,7 @@ bool World::reach_transfers(Rank& rank, StreamId stream, const Item& item, Time 
     const bool sends = transfer.sender.come && transfer.sender.launch == launch_id && !transfer.sender.ready;
     (sends ? transfer.sender : transfer.receiver).ready = true;
     transfer.start = std::max(transfer.start, ready);
-    if (!transfer.sender.ready || !transfer.receiver.ready) continue;
+    if (!transfer.sender.ready || !transfer.receiver.ready || transfer.mismatched()) continue;
     state_.network.begin({.kind = Owner::Kind::transfer, .id = static_cast<uint32_t>(id)}, transfer.precedence,
                          *transfer.activity, transfer.start, carriers(transfer));
   }

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,7 +48,9 @@ class Simulation {
   std::vector<Correction> take_corrections() { return std::exchange(corrections_, {}); }
 
   std::vector<Waiting> waiting() const { return Diagnosis(world_).waiting(); }
-  std::vector<std::string> mismatches() const { return Diagnosis(world_).mismatches(); }
+  std::vector<Obstacle> held_up(int64_t rank) const { return Diagnosis(world_).held_up(checked(rank)); }
+  bool disagrees() const { return world_.state().disagreements > 0; }
+  std::vector<Disagreement> disagreements() const { return Diagnosis(world_).disagreements(); }
   std::vector<Node> take_nodes() { return timeline_.take_nodes(world_.state().frontier); }
   std::vector<Mark> take_marks() { return timeline_.take_marks(world_.state().frontier); }
   Time clock(int64_t rank) const;

@@ -35,7 +35,8 @@ struct State {
   Slab<LaunchId, Launch> launches;
   Table<HostGroupId, HostGroup> host_groups;
   FlowNetwork network;
-  Time frontier = 0;  // everything that other ranks feel up to here is known; what is not, is later
+  Time frontier = 0;           // everything that other ranks feel up to here is known; what is not, is later
+  uint64_t disagreements = 0;  // collectives and messages whose members have all come, and do not ask for the same
 };
 
 class World {

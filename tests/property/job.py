@@ -137,8 +137,9 @@ def _define(simulation: Simulation, rank: int, job: RankJob) -> None:
         if isinstance(call, Collective):
             simulation.define_collective(rank, number, call.comm, call.member, call.key, call.transfer.activity())
         else:
-            sends = [(peer, transfer.activity()) for peer, transfer in call.sends]
-            simulation.define_group(rank, number, call.comm, call.member, sends, list(call.receives))
+            sends = [(peer, 0, transfer.activity()) for peer, transfer in call.sends]
+            receives = [(peer, 0) for peer in call.receives]
+            simulation.define_group(rank, number, call.comm, call.member, sends, receives)
     for number, group in job.host_groups.items():
         simulation.define_host_group(rank, number, group.group, group.size, group.cost_ns)
 

@@ -48,7 +48,7 @@ def test_flipped_bits_are_refused_or_simulated(program: bytes, seed: int) -> Non
         run.simulation.advance()
         run.simulation.speculate()
         run.simulation.waiting()
-        run.simulation.mismatches()
+        run.simulation.disagreements()
     for rank in range(len(job.ranks)):
         run.simulation.close_rank(rank)
     run.simulation.advance()

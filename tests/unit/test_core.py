@@ -122,7 +122,7 @@ def test_lanes_of_a_rank_share_streams_in_the_order_of_time() -> None:
     made = simulation()
     made.feed(0, record(LANE_BEGIN, 0, a=1) + record(KERNEL, 100, a=1) + record(SYNC, 100, b=1))
     assert replies(made) == {}  # the side lane, at 0, could still come before
-    assert made.waiting()[0].reason == "another lane of the rank may still act before"
+    assert made.waiting()[0].obstacle.kind == "lane"
     made.feed(0, record(KERNEL, 10, lane=1, a=5) + record(LANE_END, 11, lane=1))
     assert replies(made) == {(0, 1): 610}
 
@@ -196,18 +196,19 @@ def test_max_min_gives_the_rest_to_who_can_use_it() -> None:
 
 def test_sends_meet_receives_in_order_and_a_launch_ends_with_its_last() -> None:
     made = simulation(2, links=2)
-    made.define_group(0, 1, 5, 0, [(1, Activity(100, 0, [(0, 1.0)])), (1, Activity(500, 0, [(1, 1.0)]))], [])
-    made.define_group(1, 1, 5, 1, [], [0])
+    made.define_group(0, 1, 5, 0, [(1, 7, Activity(100, 0, [(0, 1.0)])), (1, 8, Activity(500, 0, [(1, 1.0)]))], [])
+    made.define_group(1, 1, 5, 1, [], [(0, 7)])
+    made.define_group(1, 2, 5, 1, [], [(0, 8)])
     made.feed(0, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
     made.feed(
-        1, record(COLLECTIVE, 10, a=1) + record(SYNC, 10, b=1) + record(COLLECTIVE, 5, a=1) + record(SYNC, 5, b=2)
+        1, record(COLLECTIVE, 10, a=1) + record(SYNC, 10, b=1) + record(COLLECTIVE, 5, a=2) + record(SYNC, 5, b=2)
     )
     assert replies(made) == {(1, 1): 110, (0, 1): 615, (1, 2): 615}
 
 
 def test_a_rank_may_send_to_itself() -> None:
     made = simulation()
-    made.define_group(0, 1, 5, 0, [(0, Activity(100, 5, [(0, 1.0)]))], [0])
+    made.define_group(0, 1, 5, 0, [(0, 1, Activity(100, 5, [(0, 1.0)]))], [(0, 1)])
     made.define_group(0, 2, 5, 0, [], [])
     made.feed(0, record(COLLECTIVE, 0, a=1) + record(COLLECTIVE, 0, a=2) + record(SYNC, 0, b=1))
     assert replies(made) == {(0, 1): 105}
@@ -296,21 +297,37 @@ def test_a_missing_member_is_named() -> None:
     assert made.speculate() == []
     (waiting,) = made.waiting()
     assert (waiting.rank, waiting.lane, waiting.request, waiting.since_ns) == (1, 0, 4, 6)
-    assert waiting.reason == "collective 0 of comm 5 as member 1 (rank 1, definition 1): members 0, 2 have not come"
+    stopped = waiting.obstacle
+    assert (stopped.kind, stopped.name, stopped.sequence) == ("collective", 5, 0)
+    assert (stopped.member, stopped.definition, stopped.absent, stopped.busy) == (1, 1, [0, 2], [])
 
 
 def test_a_missing_receiver_and_a_missing_host_are_named() -> None:
     made = simulation(2)
-    made.define_group(0, 1, 5, 0, [(1, Activity(1, 0, [(0, 1.0)]))], [])
+    made.define_group(0, 1, 5, 0, [(1, 1, Activity(1, 0, [(0, 1.0)]))], [])
     made.define_host_group(1, 1, 3, 2, 0)
     made.define_host_group(0, 1, 3, 2, 0)
     made.feed(0, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
     made.feed(1, record(HOST_SYNC, 0, a=1, b=1))
     assert replies(made) == {}
-    assert [waiting.reason for waiting in made.waiting()] == [
-        "send 0 of comm 5 to member 1 as member 0 (rank 0, definition 1): the receiver has not come",
-        "host synchronisation 0 of group 3: rank 0 has not come",
-    ]
+    message, meeting = (waiting.obstacle for waiting in made.waiting())
+    assert (message.kind, message.name, message.sequence) == ("send", 5, 0)
+    assert (message.member, message.peer, message.absent) == (0, 1, [1])
+    assert (meeting.kind, meeting.name, meeting.sequence) == ("host_group", 3, 0)
+    assert (meeting.absent, meeting.unheard) == ([0], 0)
+
+
+def test_what_stands_behind_events_and_streams_is_found() -> None:
+    """Rank 0's host waits for an event on a stream that waits for another's event behind a collective."""
+    made = simulation(2)
+    define_collective(made, 1, [0, 1], Activity(0, 0, []))
+    made.feed(0, record(COLLECTIVE, 0, a=1) + record(EVENT_RECORD, 1, a=1) + record(STREAM_WAIT, 2, stream=1, a=1))
+    made.feed(0, record(EVENT_RECORD, 3, stream=1, a=2) + record(SYNC, 4, flags=RECORDING, a=2, b=1))
+    made.close_rank(1)
+    assert replies(made) == {}
+    (waiting,) = made.waiting()
+    assert (waiting.obstacle.kind, waiting.obstacle.absent) == ("collective", [1])
+    assert [obstacle.absent for obstacle in made.held_up(0)] == [[1], [1]]
 
 
 def test_members_that_disagree_never_start() -> None:
@@ -320,9 +337,34 @@ def test_members_that_disagree_never_start() -> None:
         made.feed(rank, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
     assert replies(made) == {}
     assert made.speculate() == []
-    assert made.mismatches() == [
-        "collective 0 of comm 5: members 0, 1 (rank 0, definition 1) disagree with member 2 (rank 2, definition 1)"
-    ]
+    assert made.disagrees
+    (found,) = made.disagreements()
+    assert (found.comm, found.sequence, found.is_message) == (5, 0, False)
+    assert found.sides == [[(0, 0, 1), (1, 1, 1)], [(2, 2, 1)]]
+
+
+def test_nobody_is_accused_before_all_have_come() -> None:
+    made = simulation(3)
+    for rank, key in enumerate((11, 12)):
+        made.define_collective(rank, 1, 5, rank, key, Activity(0, 0, []))
+        made.feed(rank, record(COLLECTIVE, 0, a=1))
+    assert replies(made) == {}
+    assert not made.disagrees
+    assert len(made.disagreements()) == 1
+
+
+def test_a_message_that_is_not_what_the_receiver_wants_never_starts() -> None:
+    made = simulation(2)
+    made.define_group(0, 1, 5, 0, [(1, 64, Activity(64, 0, [(0, 1.0)]))], [])
+    made.define_group(1, 1, 5, 1, [], [(0, 32)])
+    for rank in range(2):
+        made.feed(rank, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
+    assert replies(made) == {}
+    assert made.speculate() == []
+    assert made.disagrees
+    (found,) = made.disagreements()
+    assert (found.is_message, found.sides) == (True, [[(0, 0, 1)], [(1, 1, 1)]])
+    assert [waiting.obstacle.mismatched for waiting in made.waiting()] == [True, True]
 
 
 # --- refusals

@@ -254,9 +254,9 @@ def test_members_that_disagree_end_the_job_with_both_sides(running: Running) -> 
     for peer, _fake in peers:
         kind, text = peer.receive()
         assert kind == FrameType.ABORT
-        assert b"communicator of ranks 0, 1" in text
-        assert b"rank 0: all_reduce of 1,048,576 bytes, float32" in text
-        assert b"rank 1: all_reduce of 2,097,152 bytes, float32" in text
+        assert b"collective 0 of communicator 1 (ranks 0, 1):" in text
+        assert b"rank 0 calls all_reduce of 262,144 float32 (1,048,576 bytes)" in text
+        assert b"rank 1 calls all_reduce of 524,288 float32 (2,097,152 bytes)" in text
     assert running.server.failure is not None
 
 
@@ -275,9 +275,9 @@ def test_a_stuck_job_is_told_who_waits_for_what(running: Running) -> None:
     kind, text = first.receive()
     assert kind == FrameType.ABORT
     assert b"the job is stuck" in text
-    assert b"rank 0 has waited since" in text
-    assert b"member 1 has not come" in text
-    assert b"rank 1 has ended" in text
+    assert b"rank 0 waits, since 0.000000 s, for collective 0" in text
+    assert b"rank 1 has not come" in text
+    assert b"rank 1: has ended" in text
 
 
 def test_a_rank_that_goes_without_farewell_is_closed_in_the_job(running: Running) -> None:

@@ -19,22 +19,25 @@ constexpr int max_device_count = 1024;
 struct Options {
   bool blocking = true;
   bool shares_buffers = false;  // with the parent of a split
+  std::string name;
 };
 
 // Callers compiled against an older NCCL hand over a shorter structure; what it lacks is at its default.
 Options read(const Config* config, bool blocking_by_default) {
-  Options options{blocking_by_default, false};
+  Options options{.blocking = blocking_by_default};
   if (config == nullptr) return options;
   if (config->magic != config_magic) reject("config was not initialised with NCCL_CONFIG_INITIALIZER");
-  const auto given = [&](const int& field) {
+  const auto within = [&](const auto& field) {
     const auto offset = reinterpret_cast<const char*>(&field) - reinterpret_cast<const char*>(config);
-    return static_cast<size_t>(offset) + sizeof field <= config->size && field != undefined_int;
+    return static_cast<size_t>(offset) + sizeof field <= config->size;
   };
+  const auto given = [&](const int& field) { return within(field) && field != undefined_int; };
   if (given(config->blocking)) {
     if (config->blocking != 0 && config->blocking != 1) reject("config.blocking is neither 0 nor 1");
     options.blocking = config->blocking == 1;
   }
   if (given(config->split_share)) options.shares_buffers = config->split_share == 1;
+  if (within(config->comm_name) && config->comm_name != nullptr) options.name = config->comm_name;
   return options;
 }
 
@@ -50,6 +53,7 @@ Result init(Handle* comm, int size, std::string uid, int rank, const Config* con
   }
   const Options options = read(config, true);
   const auto communicator = std::make_shared<Communicator>(device::current(), options.blocking);
+  communicator->name = options.name;
   return in_group(
       [&](Group& group) { group.add(init_rank(communicator, std::move(uid), size, rank), communicator, comm); });
 }
@@ -120,7 +124,10 @@ PHANTORA_EXPORT Result ncclCommSplit(Handle comm, int color, int key, Handle* ch
     if (color < 0 && color != no_color) reject("color " + std::to_string(color) + " is negative");
     const Options options = read(config, parent->blocking);
     CommunicatorPtr communicator;
-    if (color != no_color) communicator = std::make_shared<Communicator>(parent->device, options.blocking);
+    if (color != no_color) {
+      communicator = std::make_shared<Communicator>(parent->device, options.blocking);
+      communicator->name = options.name;
+    }
     return in_group([&](Group& group) {
       group.add(split(parent, color, key, communicator, options.shares_buffers), communicator, child);
     });

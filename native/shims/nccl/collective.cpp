@@ -221,9 +221,9 @@ class CollectiveExchange : public values::Exchange {
     }
     const size_t end = std::min(message.bytes.find('\0'), message.bytes.size());
     if (std::string_view(message.bytes).substr(0, end) != description_) {
-      fail("NCCL: members of a communicator disagree: member " + std::to_string(me()) + " calls " + description_ +
-               ", member " + std::to_string(member) + " calls " + message.bytes.substr(0, end),
-           "all ranks must call the same collectives in the same order");
+      disagree("members of a communicator disagree: member " + std::to_string(me()) + " calls " + description_ +
+                   ", member " + std::to_string(member) + " calls " + message.bytes.substr(0, end),
+               "all ranks must call the same collectives in the same order");
     }
     return Content::unpack(std::string_view(message.bytes).substr(end + 1));
   }

@@ -112,6 +112,8 @@ void Communicator::abort() {
   }
   if (index >= 0) exchange::leave(number, static_cast<uint32_t>(index));
   values::exchange_arrived();
+  if (definition == 0) return;
+  recorder::define(wire::Pack().map(2).text("t").text("comm_abort").text("id").integer(definition).str());
 }
 
 Handle publish(CommunicatorPtr communicator) { return handles().add(std::move(communicator)); }

@@ -66,6 +66,7 @@ class Communicator {
 
   // Set by the set-up, then constant.
   std::string uid;      // the same bytes on all members
+  std::string name;     // as the caller calls it, for messages
   uint64_t number = 0;  // of the uid, for DATA frames
   int size = 0;
   int index = -1;

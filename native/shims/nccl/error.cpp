@@ -1,9 +1,16 @@
 #include "nccl/error.h"
 
+#include <chrono>
 #include <mutex>
+#include <thread>
+
+#include "phantora/config.h"
+#include "phantora/recorder.h"
 
 namespace phantora::nccl {
 namespace {
+
+constexpr auto simulators_turn = std::chrono::seconds(5);
 
 // NCCL too keeps one text for the whole process. The returned pointer stays good on its thread until it asks again.
 struct LastError {
@@ -17,6 +24,14 @@ LastError& last() {
 }
 
 }  // namespace
+
+void disagree(const std::string& what, const std::string& hint) {
+  if (!config().null_sink) {
+    recorder::flush();
+    std::this_thread::sleep_for(simulators_turn);
+  }
+  fail("NCCL: " + what, hint);
+}
 
 void remember_error(const char* function, const char* what) {
   const std::lock_guard lock(last().mutex);

@@ -16,6 +16,10 @@ struct Error : std::runtime_error {
 
 [[noreturn]] inline void reject(const std::string& what) { throw Error(Result::invalid_argument, what); }
 
+// Another member did not call the same. The simulator has heard of both calls and knows who else takes part, so its
+// word, which ends this rank, comes first; without a simulator, or if it stays silent, this one does.
+[[noreturn]] void disagree(const std::string& what, const std::string& hint);
+
 void remember_error(const char* function, const char* what);
 const char* last_error();  // "" if there was none
 const char* describe(Result result);

@@ -63,7 +63,8 @@ void define(Communicator& communicator) {
   communicator.within_process = exchange::all_here(communicator.number);
   communicator.definition = recorder::next_definition_id("comm");
   wire::Pack pack;
-  pack.map(7).text("t").text("comm").text("id").integer(communicator.definition);
+  pack.map(8).text("t").text("comm").text("id").integer(communicator.definition);
+  pack.text("name").text(communicator.name);
   pack.text("uid").bytes(communicator.uid).text("size").integer(communicator.size);
   pack.text("index").integer(communicator.index).text("device").integer(device::physical(communicator.device));
   pack.text("data").integer(static_cast<int64_t>(communicator.number));

@@ -7,6 +7,7 @@
 
 #include "nccl/buffer.h"
 #include "nccl/content.h"
+#include "nccl/error.h"
 #include "phantora/config.h"
 #include "phantora/exchange.h"
 #include "phantora/values.h"
@@ -69,10 +70,10 @@ class TransferExchange : public values::Exchange {
     }
     const Content content = Content::unpack(message.bytes);
     if (content.size() != transfer.bytes) {
-      fail("NCCL: member " + std::to_string(me()) + " receives " + std::to_string(transfer.bytes) +
-               " bytes from member " + std::to_string(transfer.peer) + ", which sends " +
-               std::to_string(content.size()),
-           "ncclSend and ncclRecv must have the same count and data type");
+      disagree("member " + std::to_string(me()) + " receives " + std::to_string(transfer.bytes) +
+                   " bytes from member " + std::to_string(transfer.peer) + ", which sends " +
+                   std::to_string(content.size()),
+               "ncclSend and ncclRecv must have the same count and data type");
     }
     content.place(transfer.buffer);
   }

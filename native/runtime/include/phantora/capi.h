@@ -31,6 +31,8 @@ PHANTORA_EXPORT void phantora_memory(uint64_t allocated_bytes, uint64_t reserved
 
 /* Figures of counters.h by name: 1 and *value, or 0. */
 PHANTORA_EXPORT int phantora_counter(const char* name, uint64_t* value);
+/* What the calling thread waits for outside CUDA and NCCL, "" when it has come (recorder.h, go_outside). */
+PHANTORA_EXPORT void phantora_outside(const char* what);
 /* Sends what is buffered. */
 PHANTORA_EXPORT void phantora_flush(void);
 

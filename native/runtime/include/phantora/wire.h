@@ -17,6 +17,7 @@ enum class FrameType : uint16_t {
   bye = 5,
   job = 6,
   exited = 7,
+  outside = 8,
   reply = 64,
   correction = 65,
   abort = 66,
