@@ -25,6 +25,8 @@ class Segment:
 
     start_ns: int
     end_ns: int
+    optimizer: int
+    """The rank's number of the optimizer that stepped; 0: not known."""
     forward_before: bool
     """Forward or backward kernels ran between the end of the step before and the beginning of this one."""
     work_before: bool
@@ -71,12 +73,19 @@ class Nodes:
         )
 
 
+@dataclass(frozen=True)
+class _Step:
+    begin_ns: int
+    end_ns: int
+    optimizer: int
+
+
 class RankHistory:
     def __init__(self) -> None:
         self.segments: list[Segment] = []
         self._parts: list[Nodes] = []
         self._devices: set[int] = set()
-        self._steps: list[tuple[int, int]] = []  # (begin, end) of optimizer steps whose segments are open
+        self._steps: list[_Step] = []  # those whose segments are open
         self._begin_ns: int | None = None
         self._closed_ns = 0
 
@@ -87,11 +96,11 @@ class RankHistory:
         if self._begin_ns is None:
             self._begin_ns = time_ns
 
-    def step_ended(self, time_ns: int) -> None:
-        self._steps.append((time_ns if self._begin_ns is None else self._begin_ns, time_ns))
+    def step_ended(self, time_ns: int, optimizer: int = 0) -> None:
+        self._steps.append(_Step(time_ns if self._begin_ns is None else self._begin_ns, time_ns, optimizer))
         self._begin_ns = None
         while len(self._steps) > 1:
-            self._close(until_ns=self._steps[1][1])
+            self._close(until_ns=self._steps[1].end_ns)
 
     def finish(self) -> Segment:
         """Closes what is open; returns what lies behind the last step, to the last end of any node."""
@@ -99,25 +108,25 @@ class RankHistory:
             self._close(until_ns=None)
         nodes = self._open_nodes()
         last_ns = max(int(nodes.end_ns.max(initial=0)), self._closed_ns)
-        return self._segment(nodes, last_ns, last_ns)
+        return self._segment(nodes, _Step(last_ns, last_ns, 0))
 
     def _close(self, until_ns: int | None) -> None:
         """Makes the oldest open step a segment, of the nodes that end up to `until_ns` (None: of all)."""
-        begin_ns, end_ns = self._steps.pop(0)
+        step = self._steps.pop(0)
         nodes = self._open_nodes()
         counted = nodes if until_ns is None else nodes[: int(np.searchsorted(nodes.end_ns, until_ns, side="right"))]
-        self.segments.append(self._segment(counted, begin_ns, end_ns))
-        self._closed_ns = end_ns
-        self._parts = [nodes[nodes.end_ns > end_ns]]
+        self.segments.append(self._segment(counted, step))
+        self._closed_ns = step.end_ns
+        self._parts = [nodes[nodes.end_ns > step.end_ns]]
 
     def _open_nodes(self) -> Nodes:
         if len(self._parts) != 1:
             self._parts = [Nodes.joined(self._parts)] if self._parts else [_NONE]
         return self._parts[0]
 
-    def _segment(self, nodes: Nodes, begin_ns: int, end_ns: int) -> Segment:
-        start_ns = self._closed_ns
-        between = nodes.is_kernel & (nodes.start_ns >= start_ns) & (nodes.end_ns <= begin_ns)
+    def _segment(self, nodes: Nodes, step: _Step) -> Segment:
+        start_ns, end_ns = self._closed_ns, step.end_ns
+        between = nodes.is_kernel & (nodes.start_ns >= start_ns) & (nodes.end_ns <= step.begin_ns)
         self._devices.update(np.unique(nodes.device[nodes.start_ns < end_ns]).tolist())
         compute_ns = busy_ns = 0
         for device in sorted(self._devices):
@@ -129,6 +138,7 @@ class RankHistory:
         return Segment(
             start_ns,
             end_ns,
+            step.optimizer,
             bool((between & nodes.is_forward).any()),
             bool(between.any()),
             len(self._devices),

@@ -2,7 +2,9 @@
 
 *Steps of several optimizers are one.* Two optimizer steps of a rank that follow one another with no forward or backward
 work in between (no GEMM, attention, convolution or embedding kernel between the end of one and the beginning of the
-next) belong to one iteration. In a job that never does such work between its steps (a toy), any kernel counts.
+next) belong to one iteration. In a job that never does such work between its steps (a toy), any kernel counts. With
+such work in between, a step still belongs to the iteration if its optimizer has not yet stepped in it: a GAN's two, or
+one for each parameter that steps within the backward pass.
 
 *Duration.* From the end of the last optimizer step of an iteration to that of the next one, per rank; an iteration
 lasts as long as it does on the slowest rank. The first begins at the job's start.
@@ -81,8 +83,8 @@ def _steps(segments: Sequence[Segment], has_forward: bool) -> list[list[Segment]
     """Segments that belong to one iteration, together."""
     groups: list[list[Segment]] = []
     for segment in segments:
-        begins = segment.forward_before if has_forward else segment.work_before
-        if begins or not groups:
+        works = segment.forward_before if has_forward else segment.work_before
+        if not groups or (works and segment.optimizer in {other.optimizer for other in groups[-1]}):
             groups.append([])
         groups[-1].append(segment)
     return groups

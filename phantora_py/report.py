@@ -119,11 +119,10 @@ class Report:
         np.maximum.at(self._peaks[:, 0], marks.rank[memory], marks.a[memory])
         np.maximum.at(self._peaks[:, 1], marks.rank[memory], marks.b[memory])
         steps = marks.kind == _MARK
-        for rank, time_ns, what in zip(
-            marks.rank[steps].tolist(), marks.time_ns[steps].tolist(), marks.a[steps].tolist(), strict=True
-        ):
+        columns = (marks.rank, marks.time_ns, marks.a, marks.b)
+        for rank, time_ns, what, optimizer in zip(*(column[steps].tolist() for column in columns), strict=True):
             if what == _STEP_ENDED:
-                self._histories[rank].step_ended(time_ns)
+                self._histories[rank].step_ended(time_ns, optimizer)
             elif what == _STEP_BEGAN:
                 self._histories[rank].step_began(time_ns)
 

@@ -127,12 +127,12 @@ class FakeRank:
         self.batch(record(HOST_SYNC, group, self._requests, at=at))
         return self._requests
 
-    def step(self, *, at: int, stream: int = 0) -> None:
+    def step(self, *, at: int, stream: int = 0, optimizer: int = 0) -> None:
         """An optimizer's step of one kernel of 10 ns."""
         self.stream(stream)
-        self.batch(record(MARK, STEP_BEGAN, at=at, stream=stream))
+        self.batch(record(MARK, STEP_BEGAN, optimizer, at=at, stream=stream))
         self.kernel("elementwise:10", at=at, stream=stream, op="aten::_fused_adamw_")
-        self.batch(record(MARK, STEP_ENDED, at=at, stream=stream))
+        self.batch(record(MARK, STEP_ENDED, optimizer, at=at, stream=stream))
 
     def bye(self, **table: Any) -> None:
         self.frames.append((FrameType.BYE, packed(**table)))

@@ -6,6 +6,7 @@
 
 #include "current_stream.h"
 #include "device_memory.h"
+#include "optimizer.h"
 #include "overrides.h"
 #include "phantora/capi.h"
 #include "phantora/config.h"
@@ -21,13 +22,14 @@ constexpr int step_ended = 1, step_began = 2;
 // How deep the calling thread is in dispatched ops, and in optimizer steps (one may wrap another).
 thread_local int op_depth = 0;
 thread_local int step_depth = 0;
+thread_local uint64_t optimizer = 0;  // of the outermost step
 
 bool is_step(const at::RecordFunction& range) {
   return range.scope() == at::RecordScope::USER_SCOPE && std::string_view(range.name()).starts_with(step_prefix);
 }
 
 void mark_step(int what) {
-  if (is_device_in_use()) phantora_mark_step(current_stream_handle(), what);
+  if (is_device_in_use()) phantora_mark_step(current_stream_handle(), what, optimizer);
 }
 
 // An op costs the host its dispatch once: what it calls within is part of that.
@@ -36,6 +38,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& range) {
     override_new_operators();
     if (op_depth++ == 0) recorder::advance(config().dispatch_ns);
   } else if (is_step(range) && step_depth++ == 0) {
+    optimizer = stepping_optimizer();
     mark_step(step_began);
   }
   return nullptr;

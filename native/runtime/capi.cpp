@@ -27,9 +27,9 @@ void phantora_sleep_ns(int64_t ns) { recorder::sleep(ns); }
 void phantora_push_op(PhantoraOpScope* scope) { push_op(reinterpret_cast<OpScope*>(scope)); }
 void phantora_pop_op(PhantoraOpScope* scope) { pop_op(reinterpret_cast<OpScope*>(scope)); }
 
-void phantora_mark_step(void* stream, int what) {
+void phantora_mark_step(void* stream, int what, uint64_t optimizer) {
   StreamId id = streams::enter_or_fail(stream, "phantora_mark_step");
-  recorder::record(wire::RecordKind::mark, id, static_cast<uint64_t>(what));
+  recorder::record(wire::RecordKind::mark, id, static_cast<uint64_t>(what), optimizer);
 }
 
 void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes) {

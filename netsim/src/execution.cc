@@ -43,6 +43,7 @@ bool World::execute(Rank& rank, LaneId id) {
       break;
     case Kind::mark:
       item.a = step.a;
+      item.definition = static_cast<uint32_t>(step.b);
       issue(rank, stream, item);
       break;
     case Kind::sync:

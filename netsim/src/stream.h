@@ -21,7 +21,7 @@ struct Item {
   bool later = false;           // a later launch of an op already counted
   bool point_to_point = false;  // a collective record that is a launch of sends and receives
   bool overlaps = false;        // a kernel that communication on its device slows down
-  uint32_t definition = 0;      // as the rank numbers it
+  uint32_t definition = 0;      // as the rank numbers it; of a mark its optimizer
   uint32_t subject = 0;         // operation, launch, recording slot or wait
   uint32_t member = 0;          // of the operation
   uint64_t sequence = 0;        // the rank's count of executed records

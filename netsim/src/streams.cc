@@ -42,7 +42,8 @@ bool World::reach(Rank& rank, StreamId id, const Item& item) {
       return true;
     }
     case Kind::mark:
-      if (timeline_) timeline_->add(Mark{ready, rank.id, item.sequence, stream.device, item.kind, item.a, 0});
+      if (timeline_)
+        timeline_->add(Mark{ready, rank.id, item.sequence, stream.device, item.kind, item.a, item.definition});
       return true;
     default:  // Kind::sync
       notify(rank, WaitId{item.subject}, stream.idle_at);

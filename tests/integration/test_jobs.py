@@ -152,6 +152,17 @@ def test_job_too_large_for_the_device(tmp_path: Path) -> None:
     assert rank["peak_allocated_bytes"] == 100 << 30
 
 
+# Iterations
+
+
+@pytest.mark.parametrize("kind", ["gan", "backward"])
+def test_optimizers_that_step_in_turn_are_one_iteration(tmp_path: Path, kind: str) -> None:
+    job = (sys.executable, str(SCRIPTS / "two_optimizers.py"), kind)
+    report = phantora(tmp_path, "run", "--cluster", "dgx-h100", job=job).report
+    assert len(report["iterations"]) == 3
+    assert report["tokens"] is None
+
+
 # Waiting that the simulator cannot see
 
 

@@ -262,7 +262,7 @@ class Generator:
         author = dice.of(self.authors)
         match dice.below(7):
             case 0:
-                author.write(dice, Kind.MARK, stream=dice.below(4), a=1)
+                author.write(dice, Kind.MARK, stream=dice.below(4), a=1, b=2)
             case 1:
                 author.write(dice, Kind.MEMORY, stream=dice.below(4), a=dice.below(256), b=dice.below(256))
             case 2:

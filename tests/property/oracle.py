@@ -400,7 +400,7 @@ class RankOracle:
 
     def _mark(self, record: Record) -> Process:
         device = self.streams[record.stream].device
-        self.oracle.outcome.marks.append((self.rank, device, int(Kind.MARK), self.env.now, record.a, 0))
+        self.oracle.outcome.marks.append((self.rank, device, int(Kind.MARK), self.env.now, record.a, record.b))
         yield self.env.timeout(0)
 
     # --- recordings and requests

@@ -69,6 +69,36 @@ def test_steps_of_several_optimizers_are_one() -> None:
     assert [item["duration_ns"] for item in result["iterations"]] == [6120, 1120, 1120, 1120]
 
 
+def test_optimizers_that_step_in_turn_are_one_iteration() -> None:
+    def gan(rank: FakeRank) -> None:
+        for iteration in range(4):
+            for optimizer in (1, 2):
+                rank.kernel("gemm:1000", at=iteration)
+                rank.step(at=iteration, optimizer=optimizer)
+
+    assert [item["duration_ns"] for item in run(1, gan)["iterations"]] == [2020] * 4
+
+
+def test_a_step_of_each_parameter_within_the_backward_pass() -> None:
+    def step_in_backward(rank: FakeRank) -> None:
+        for iteration in range(3):
+            for parameter in range(1, 6):
+                rank.kernel("gemm:100", at=iteration)
+                rank.step(at=iteration, optimizer=parameter)
+
+    assert [item["duration_ns"] for item in run(1, step_in_backward)["iterations"]] == [550] * 3
+
+
+def test_an_optimizer_that_steps_again_begins_an_iteration() -> None:
+    def critics(rank: FakeRank) -> None:
+        for _ in range(2):
+            for optimizer in (1, 1, 2):
+                rank.kernel("gemm:100", at=0)
+                rank.step(at=0, optimizer=optimizer)
+
+    assert [item["duration_ns"] for item in run(1, critics)["iterations"]] == [110, 220] * 2
+
+
 def test_work_inside_an_optimizer_is_not_forward_work() -> None:
     def muon(rank: FakeRank) -> None:
         for iteration in range(3):
@@ -178,7 +208,7 @@ def test_warm_up_reaches_to_the_first_steady_iteration() -> None:
     def count(*durations_ns: int) -> int:
         ends = np.cumsum(durations_ns).tolist()
         starts = [0, *ends[:-1]]
-        segments = [Segment(start, end, True, True, 1, 0, 0, {}) for start, end in zip(starts, ends, strict=True)]
+        segments = [Segment(start, end, 1, True, True, 1, 0, 0, {}) for start, end in zip(starts, ends, strict=True)]
         return warm_up_count(find_iterations([segments], [Lookups()]))
 
     assert count(100) == 0

@@ -24,8 +24,9 @@ PHANTORA_EXPORT void phantora_sleep_ns(int64_t ns);
 PHANTORA_EXPORT void phantora_push_op(struct PhantoraOpScope* scope);
 PHANTORA_EXPORT void phantora_pop_op(struct PhantoraOpScope* scope);
 
-/* An optimizer step ended (1) or began (2); `stream` is the CUDA stream (handle) that it uses. */
-PHANTORA_EXPORT void phantora_mark_step(void* stream, int what);
+/* An optimizer's step ended (1) or began (2); `stream` is the CUDA stream (handle) that it uses, `optimizer` a number
+ * of the caller's for it (0: not known). */
+PHANTORA_EXPORT void phantora_mark_step(void* stream, int what, uint64_t optimizer);
 /* PyTorch's allocated and reserved bytes on the current device. */
 PHANTORA_EXPORT void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes);
 
