@@ -8,8 +8,9 @@ DATA is a folder with e2e_training.csv. Which rows are run was settled before an
   micro-batch, among those the one with the largest batch.
 
 Of MPT's many micro-batches, all alike, steps of one and of two are emulated, and the difference stands for each further
-one. What the jobs do otherwise than those of then is in their docstrings (benchmarks/jobs). One part of it is large and
-known: MPT ran FlashAttention 1. "then" is the error with what that adds, by published rates of both versions.
+one. What the jobs do otherwise than those of then is in their docstrings (benchmarks/jobs). "then" is the error with an
+estimate of the larger part of that: MPT ran FlashAttention 1, by published rates of both versions; Megatron fused
+kernels, by the bytes that those do not move.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ FLASH_TFLOPS = {
 """FlashAttention 1 and 2, forward and backward, causal, heads 128 wide, by length: Dao-AILab/flash-attention's charts
 assets/flash2_*_fwd_bwd_benchmark.png. A100: version 1 in Triton, as MPT had it; H100: in CUDA, for want of Triton's."""
 
+A100_BYTES_PER_S = 0.87 * 2039e9
+"""What streaming kernels reach (docs/accuracy.md)."""
+
 VTRAIN_GPUS = (2, 8)
 VTRAIN_WIDTH, VTRAIN_LAYERS = 2048, 24
 
@@ -59,8 +63,8 @@ class Case:
     emulated: tuple[int, ...]
     """Micro-batches of each step of the job."""
     measured_s: float
-    older_kernels_s: float = 0.0
-    """What attention of then takes longer than that of now, estimated."""
+    then_s: float
+    """What kernels of then take longer (or less) than the job's, by estimate."""
 
     def command(self, report: Path) -> list[str]:
         phantora = [sys.executable, "-m", "phantora_launcher", "run", "--cluster", self.cluster, "--json", str(report)]
@@ -91,8 +95,8 @@ class Outcome:
 
     @property
     def error_then(self) -> float:
-        """With attention as it was then."""
-        return self.error + self.case.older_kernels_s / self.case.measured_s
+        """With the kernels of then."""
+        return self.error + self.case.then_s / self.case.measured_s
 
 
 def main() -> int:
@@ -144,8 +148,8 @@ def mpt_case(row: Row) -> Case:
     name = f"{row['gpu'].split('_')[0]} {row['model'].lower()} {sequence}{' recompute' if recomputes else ''}"
     job = (str(JOBS / "mpt.py"), *options)
     measured_s = int(row["gbs"]) * sequence / tokens_per_s
-    older_kernels_s = count * older_attention_s(row)
-    return Case(name, MPT_CLUSTERS[row["gpu"]], ranks, job, count, emulated, measured_s, older_kernels_s)
+    then_s = count * older_attention_s(row)
+    return Case(name, MPT_CLUSTERS[row["gpu"]], ranks, job, count, emulated, measured_s, then_s)
 
 
 def older_attention_s(row: Row) -> float:
@@ -184,7 +188,22 @@ def vtrain_case(row: Row) -> Case:
     options += ["--micro-batch", row["mbs"], "--micro-batches", str(count), "--steps", "2"]
     name = f"a100 gpt tp{row['tp']} pp{row['pp']} dp{row['dp']}"
     job = (str(JOBS / "gpt_fp16.py"), *options)
-    return Case(name, "dgx-a100", int(row["n_gpus"]), job, count, (count, count), float(row["value"]) / 1e3)
+    then_s = -(count + int(row["pp"]) - 1) * fused_kernels_s(row)
+    return Case(name, "dgx-a100", int(row["n_gpus"]), job, count, (count, count), float(row["value"]) / 1e3, then_s)
+
+
+def fused_kernels_s(row: Row) -> float:
+    """What Megatron's fused kernels save a pipeline stage in a micro-batch: the bytes that they do not move.
+
+    In both forward passes (one recomputes) of each layer the masked scores, the sum with the bias before GELU, and
+    twice those with bias and after dropout, are neither written nor read; in the backward pass softmax multiplies its
+    gradient and result, three more passes over the scores.
+    """
+    tokens, tensor, width = int(row["mbs"]) * int(row["seq"]), int(row["tp"]), int(row["hidden"])
+    scores = tokens * int(row["seq"]) * int(row["heads"]) / tensor
+    hidden, inner = tokens * width, 4 * tokens * width / tensor
+    elements = (2 * 2 + 3) * scores + 2 * 2 * inner + 2 * 2 * 4 * hidden
+    return 2 * elements * int(row["layers"]) / int(row["pp"]) / A100_BYTES_PER_S
 
 
 def micro_batches(row: Row) -> int:

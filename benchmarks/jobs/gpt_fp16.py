@@ -3,10 +3,10 @@
 torchrun --nproc-per-node 8 gpt_fp16.py --tensor 2 --pipeline 2 --micro-batch 2 --micro-batches 4
 
 The nearest to Megatron-DeepSpeed of 2023 without ZeRO that Megatron-Core alone gives: dropout of 0.1, learned
-positions, attention op by op with one kernel for softmax and mask, fused Adam, gradients reduced in fp16 after the last
-micro-batch.
+positions, attention op by op, fused Adam, gradients reduced in fp16 after the last micro-batch.
 
-Not as there: bias, GELU, dropout and the residual's sum are kernels of their own (Megatron-Core compiles them to one).
+Not as there: mask and softmax are two kernels (three backward) instead of one; bias and GELU, and bias, dropout and
+residual, are kernels of their own (Megatron's fused ones need Apex or a compiler).
 """
 
 import argparse
@@ -82,28 +82,28 @@ def build_model(args: argparse.Namespace) -> DistributedDataParallel:
 
 
 class CausalSoftmax(torch.autograd.Function):
-    """Softmax of causally masked scores, one kernel each way, as Megatron's that comes with Apex."""
+    """Softmax of causally masked scores, masked in place."""
 
     @staticmethod
-    def forward(ctx, scores: torch.Tensor) -> torch.Tensor:
-        rows, columns = scores.shape[-2:]
-        future = torch.ones(rows, columns, dtype=torch.bool, device=scores.device).triu(1)
-        shares = torch._masked_softmax(scores, future, -1, 0)
+    def forward(ctx, scores: torch.Tensor, future: torch.Tensor) -> torch.Tensor:
+        shares = scores.masked_fill_(future, -torch.inf).softmax(-1)
         ctx.save_for_backward(shares)
         return shares
 
     @staticmethod
-    def backward(ctx, gradient: torch.Tensor) -> torch.Tensor:
+    def backward(ctx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         (shares,) = ctx.saved_tensors  # 0 where masked, and so is the gradient there
-        return torch._softmax_backward_data(gradient, shares, -1, shares.dtype)
+        return torch._softmax_backward_data(gradient, shares, -1, shares.dtype), None
 
 
 class MaskedSoftmax(torch.nn.Module):
     def forward(self, scores: torch.Tensor, mask: None, softmax_offset: None = None) -> torch.Tensor:
-        return CausalSoftmax.apply(scores)
+        rows, columns = scores.shape[-2:]
+        future = torch.ones(rows, columns, dtype=torch.bool, device=scores.device).triu(1)
+        return CausalSoftmax.apply(scores, future)
 
 
-def fuse(model: torch.nn.Module, optimizer: MegatronOptimizer) -> None:
+def use_lean_kernels(model: torch.nn.Module, optimizer: MegatronOptimizer) -> None:
     for module in model.modules():
         if isinstance(module, DotProductAttention):
             module.scale_mask_softmax = MaskedSoftmax()
@@ -139,7 +139,7 @@ def main() -> None:
         OptimizerConfig(optimizer="adam", lr=1e-4, fp16=True, params_dtype=torch.float16, initial_loss_scale=2.0**16),
         [model],
     )
-    fuse(model, optimizer)
+    use_lean_kernels(model, optimizer)
     model.config.no_sync_func = model.no_sync
     model.config.finalize_model_grads_func = finalize_model_grads
     model.config.grad_scale_func = optimizer.scale_loss

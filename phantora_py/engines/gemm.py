@@ -127,18 +127,24 @@ def _from_call(signature: Signature) -> Product:
     assert call is not None
     dtype = "tf32" if signature.kernel.endswith(_TF32) else call.dtype_a
     in_bytes, out_bytes = DTYPE_BYTES[call.dtype_a], DTYPE_BYTES[call.dtype_d]
-    adds_bias = len(signature.tensors) > 0 and len(signature.tensors[0].shape) == 1
-    adds_matrix = signature.base_op in _READS_D and not adds_bias
     # A call of an extension with a wider D (no op is open) accumulates a gradient.
-    accumulates = not signature.op and out_bytes > in_bytes
-    return Product(call.m, call.n, call.k, max(call.batch, 1), dtype, in_bytes, out_bytes, adds_matrix or accumulates)
+    reads_d = _adds_matrix(signature) or (not signature.op and out_bytes > in_bytes)
+    return Product(call.m, call.n, call.k, max(call.batch, 1), dtype, in_bytes, out_bytes, reads_d)
+
+
+def _adds_matrix(signature: Signature) -> bool:
+    """Whether a matrix is read and added: a bias is a vector, which costs nothing, and BLAS reads none if beta is 0."""
+    if signature.base_op not in _READS_D or (signature.tensors and len(signature.tensors[0].shape) < 2):
+        return False
+    beta = signature.scalars[0] if signature.scalars else 1
+    return beta != 0
 
 
 def _matrices(signature: Signature) -> Sequence[Tensor]:
     return [tensor for tensor in signature.tensors if len(tensor.shape) >= 2]
 
 
-def _plain(skip: int, reads_d: bool = False) -> Callable[[Signature], Product | None]:
+def _plain(skip: int) -> Callable[[Signature], Product | None]:
     """A rule for ops whose tensors are `skip` others, then A[…, m, k] and B[…, k, n]."""
 
     def rule(signature: Signature) -> Product | None:
@@ -151,8 +157,7 @@ def _plain(skip: int, reads_d: bool = False) -> Callable[[Signature], Product | 
         batch = b.shape[0] if len(b.shape) == 3 else 1
         n = b.shape[-1] if len(b.shape) >= 2 else 1
         m = a.numel // max(k * batch, 1)
-        added = reads_d and len(signature.tensors[0].shape) >= 2
-        return Product(m, n, k, batch, a.dtype, a.element_bytes, _result_bytes(a), added)
+        return Product(m, n, k, batch, a.dtype, a.element_bytes, _result_bytes(a), _adds_matrix(signature))
 
     return rule
 
@@ -241,12 +246,12 @@ _OPS: dict[str, Callable[[Signature], Product | None]] = {
     "mv": _plain(0),
     "dot": _plain(0),
     "matmul": _plain(0),
-    "addmm": _plain(1, True),
-    "addmm_": _plain(1, True),
-    "addmv": _plain(1, True),
-    "baddbmm": _plain(1, True),
-    "baddbmm_": _plain(1, True),
-    "_addmm_activation": _plain(1, True),
+    "addmm": _plain(1),
+    "addmm_": _plain(1),
+    "addmv": _plain(1),
+    "baddbmm": _plain(1),
+    "baddbmm_": _plain(1),
+    "_addmm_activation": _plain(1),
     "_scaled_mm": _plain(0),
     "_scaled_mm_v2": _plain(0),
     "_int_mm": _plain(0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from phantora_py.engines import AnalyticEngine, FusedEngine
@@ -193,6 +195,21 @@ def test_wider_types_take_longer() -> None:
 def test_accumulation_reads_the_result() -> None:
     thin = (8192, 8192, 64)
     assert duration(product(*thin, "bfloat16", accumulate_dtype="float32")) > duration(product(*thin, "bfloat16"))
+
+
+def test_a_matrix_scaled_by_beta_of_0_is_not_read() -> None:
+    scores, query, key = (
+        tensor("float16", 64, 1024, 1024),
+        tensor("float16", 64, 1024, 8),
+        tensor("float16", 64, 8, 1024),
+    )
+    for call in (None, Gemm(1024, 1024, 8, 64, "float16", "float16", True, False)):
+        ignored, added = (
+            Signature("aten::baddbmm", tensors=(scores, query, key), scalars=(beta, 1.0), gemm=call)
+            for beta in (0.0, 1.0)
+        )
+        assert duration(ignored) == duration(replace(ignored, op="aten::bmm", tensors=(query, key), scalars=()))
+        assert duration(added) > 1.8 * duration(ignored)
 
 
 def test_power_limits_large_products_only() -> None:
