@@ -61,6 +61,11 @@ void Progress::told(Point point) {
   stream.told = std::max(stream.told, point.items);
 }
 
+void Progress::release(Point point) {
+  Stream& stream = at(point.stream);
+  stream.released = std::max(stream.released, point.items);
+}
+
 Progress::Point Progress::stream_point(StreamId stream) { return {stream, at(stream).issued}; }
 
 std::optional<Progress::Point> Progress::recording_point(RecordingId recording) const {
@@ -100,11 +105,9 @@ bool Progress::is_recording_done(RecordingId recording, int64_t now_ns) const {
   return !stream || stream->knows(known.point.items);
 }
 
-bool Progress::was_waited_for(RecordingId recording) const {
-  auto found = recordings_.find(recording);
-  if (found == recordings_.end()) return true;
-  const Stream* stream = find(found->second.point.stream);
-  return !stream || stream->done >= found->second.point.items;
+bool Progress::was_waited_for(Point point) const {
+  const Stream* stream = find(point.stream);
+  return !stream || point.items <= stream->done || point.items <= stream->released;
 }
 
 std::optional<int64_t> Progress::time(RecordingId recording) const {

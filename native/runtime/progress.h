@@ -36,13 +36,14 @@ class Progress {
   std::vector<Point> device_points(int device) const;
   void done(Point point);
   void told(Point point);
+  void release(Point point);  // lane 0 need not wait for it any more
 
   void set_time(RecordingId recording, int64_t time_ns);
 
   bool is_stream_done(StreamId stream) const;
   bool is_device_done(int device) const;
   bool is_recording_done(RecordingId recording, int64_t now_ns) const;
-  bool was_waited_for(RecordingId recording) const;
+  bool was_waited_for(Point point) const;  // or released
   std::optional<int64_t> time(RecordingId recording) const;
   int64_t issue_time(RecordingId recording) const;
 
@@ -56,6 +57,7 @@ class Progress {
     uint64_t issued = 0;
     uint64_t done = 0;  // waited for
     uint64_t told = 0;
+    uint64_t released = 0;
     bool knows(uint64_t items) const { return items <= done || items <= told; }
     std::deque<Wait> waits;
   };

@@ -337,6 +337,18 @@ int64_t Recorder::sync(Target target, StreamId stream, RecordingId recording) {
   return ask(lock, thread, RecordKind::sync, target, stream, recording);
 }
 
+// Observers ask in real time, so they see only what follows from the rank's own calls.
+bool Recorder::is_done_for_observers(Target target, StreamId stream, RecordingId recording) {
+  std::vector<Progress::Point> asked = points(target, stream, recording);
+  return std::all_of(asked.begin(), asked.end(),
+                     [this](Progress::Point point) { return progress_.was_waited_for(point); });
+}
+
+void Recorder::release_observers(StreamId stream) {
+  Lock lock(mutex_);
+  progress_.release(progress_.stream_point(stream));
+}
+
 uint64_t Recorder::waits() {
   Lock lock(mutex_);
   return waits_;
@@ -361,16 +373,13 @@ bool Recorder::query(Target target, StreamId stream, RecordingId recording) {
   ThreadState& thread = this_thread();
   if (inert_) return true;
   Lock lock(mutex_);
-  if (thread.role == Role::observer && target == Target::recording) {
-    return observers_released_ || progress_.was_waited_for(recording);
-  }
+  if (thread.role == Role::observer) return is_done_for_observers(target, stream, recording);
   Lane& lane = lane_of(thread);
   bool knows = thread.role != Role::side;  // what lane 0 knows holds at lane 0's clock
   if (knows && is_done(lane, target, stream, recording)) {
     counters::local_answers.add();
     return true;
   }
-  if (thread.role == Role::observer) return observers_released_;
   if (is_spinning(lane, target, stream, recording)) {
     counters::spins.add();
     if (thread.role == Role::main) ++waits_;

@@ -19,7 +19,7 @@ bool is_observer() { return this_thread().role == Role::observer; }
 void become_observer() { this_thread().role = Role::observer; }
 bool is_main() { return this_thread().role == Role::main; }
 uint64_t waits() { return Recorder::instance().waits(); }
-void release_observers() { Recorder::instance().release_observers(); }
+void release_observers(StreamId stream) { Recorder::instance().release_observers(stream); }
 
 void record(wire::RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {
   Recorder::instance().record(kind, stream, a, b, flags);

@@ -27,7 +27,7 @@ class Recorder {
 
   bool active() const;
   bool has_ended() const;
-  void release_observers();
+  void release_observers(StreamId stream);
   uint64_t waits();
 
   int64_t now_ns();
@@ -101,6 +101,7 @@ class Recorder {
   int64_t ask(Lock& lock, ThreadState& thread, wire::RecordKind kind, wire::Target target, StreamId stream, uint64_t a);
   std::vector<Progress::Point> points(wire::Target target, StreamId stream, RecordingId recording);
   bool is_done(const Lane& lane, wire::Target target, StreamId stream, RecordingId recording) const;
+  bool is_done_for_observers(wire::Target target, StreamId stream, RecordingId recording);
   int64_t return_from_wait(Lane& lane);
   bool is_spinning(Lane& lane, wire::Target target, StreamId stream, RecordingId recording);
   void on_reply(uint64_t request, int64_t value, bool speculated);
@@ -114,7 +115,6 @@ class Recorder {
 
   std::atomic<bool> inert_ = false;
   std::atomic<bool> ended_ = false;
-  std::atomic<bool> observers_released_ = false;
   int64_t inert_virtual_ns_ = 0;
   int64_t inert_real_ns_ = 0;
 

@@ -65,8 +65,6 @@ bool Recorder::active() const { return !inert_; }
 
 bool Recorder::has_ended() const { return ended_; }
 
-void Recorder::release_observers() { observers_released_ = true; }
-
 // Connects at the first record, so that processes that never use the GPU never speak.
 void Recorder::connect(Lock& lock) {
   if (sink_) return;

@@ -14,7 +14,7 @@ ROUNDS = 20
 TENSOR_BYTES = 4 << 20
 
 
-@pytest.mark.parametrize("ending", ["destroyed", "aborted", "left"])
+@pytest.mark.parametrize("ending", ["destroyed", "by_thread", "aborted"])
 def test_tensors_are_let_go_at_the_first_call_after_a_wait(ending: str) -> None:
     phantora = [sys.executable, "-m", "phantora_launcher", "run", "--cluster", "dgx-h100", "--"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS), str(SCRIPT), ending]

@@ -283,7 +283,7 @@ void issue_barrier(Communicator& communicator, StreamId stream) {
 
 void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
   if (collective.count == 0) return;  // as NCCL does
-  communicator->streams.insert(stream);
+  communicator->uses(stream);
   recorder::advance(config().launch_ns);
   recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, collective));
   const Sizes sizes(*communicator, collective);

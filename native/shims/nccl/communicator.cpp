@@ -92,24 +92,35 @@ Communicator::Outstanding::~Outstanding() {
   communicator_.changed_.notify_all();
 }
 
+void Communicator::uses(StreamId stream) {
+  const std::lock_guard lock(outstanding_mutex_);
+  streams_.insert(stream);
+}
+
+std::set<StreamId> Communicator::streams() {
+  const std::lock_guard lock(outstanding_mutex_);
+  return streams_;
+}
+
+// A watchdog ends when it has seen the end of all its work, which lane 0 may never wait for.
+void Communicator::release_observers() {
+  for (const StreamId stream : streams()) recorder::release_observers(stream);
+}
+
 void Communicator::complete() {
-  std::set<StreamId> used;
-  {
-    const std::lock_guard lock(mutex);
-    used.swap(streams);
-  }
-  for (const StreamId stream : used) recorder::sync_stream(stream);
+  for (const StreamId stream : streams()) recorder::sync_stream(stream);
+  release_observers();
   std::unique_lock lock(outstanding_mutex_);
   changed_.wait(lock, [this] { return outstanding_ == 0 || aborted_; });
 }
 
 void Communicator::abort() {
-  recorder::release_observers();
   {
     const std::lock_guard lock(outstanding_mutex_);
     aborted_ = true;
     changed_.notify_all();
   }
+  release_observers();
   if (index >= 0) exchange::leave(number, static_cast<uint32_t>(index));
   values::exchange_arrived();
   if (definition == 0) return;

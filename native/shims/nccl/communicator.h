@@ -54,6 +54,9 @@ class Communicator {
     Communicator& communicator_;
   };
 
+  // An operation is issued on that stream.
+  void uses(StreamId stream);
+
   // Waits for all that was issued, in the simulation and for values.
   void complete();
 
@@ -80,18 +83,21 @@ class Communicator {
   std::unordered_map<int, uint64_t> receives;
   std::vector<std::optional<CustomReduction>> custom;
   uint64_t splits = 0;
-  std::set<StreamId> streams;  // that operations were issued on
   bool finalized = false;
   void* buffers = nullptr;  // device memory that NCCL would hold
   size_t buffer_bytes = 0;
   std::shared_ptr<Batch> setup;  // while it is under way
 
  private:
+  std::set<StreamId> streams();
+  void release_observers();
+
   std::unordered_map<std::string, uint32_t> definitions_;
   std::atomic<bool> aborted_{false};
   std::mutex outstanding_mutex_;
   std::condition_variable changed_;
   int outstanding_ = 0;
+  std::set<StreamId> streams_;  // that operations were issued on
 };
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;

@@ -107,7 +107,7 @@ void check(const Communicator& communicator, const Transfer& transfer) {
 }
 
 void issue(const CommunicatorPtr& communicator, const std::vector<Transfer>& transfers, StreamId stream) {
-  communicator->streams.insert(stream);
+  communicator->uses(stream);
   recorder::advance(config().launch_ns);
   recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, transfers));
   values::submit(stream, std::make_shared<TransferExchange>(communicator, transfers));

@@ -1,10 +1,11 @@
 """Collectives that nobody waits for hold their tensors until the group's watchdog has noticed their end.
 
-python -m torch.distributed.run --nproc-per-node 2 unwaited_collectives.py destroyed|aborted|left
+python -m torch.distributed.run --nproc-per-node 2 unwaited_collectives.py destroyed|by_thread|aborted
 """
 
 import os
 import sys
+import threading
 
 import torch
 import torch.distributed as dist
@@ -32,15 +33,20 @@ def main(ending: str) -> None:
         without_wait = held()
         torch.cuda.synchronize()
         dist.all_reduce(small, group=group)
-        print(f"held {at_once} {without_wait} {held()}")
+        sys.stdout.write(f"held {at_once} {without_wait} {held()}\n")  # in one piece: both ranks write
 
     work = dist.all_reduce(small, async_op=True)
     while not work.is_completed():
         pass
     unused = dist.new_group()
     dist.destroy_process_group(unused)
+    dist.all_reduce(torch.empty(1 << 20, device=device), async_op=True)
     if ending == "destroyed":
         dist.destroy_process_group()
+    elif ending == "by_thread":
+        ender = threading.Thread(target=dist.destroy_process_group)
+        ender.start()
+        ender.join()
     elif ending == "aborted":
         dist.distributed_c10d._abort_process_group()
 

@@ -34,8 +34,9 @@ bool is_main();          // of lane 0
 uint64_t waits();        // how often lane 0 has waited for the device
 bool is_observer();
 void become_observer();  // for the runtime's own threads
-// From now on all that observers ask about is done: a communicator was aborted, and they wait for its work.
-void release_observers();
+// To observers, all that was issued on that stream until now is done: its communicator ends, and they wait for its
+// work.
+void release_observers(StreamId stream);
 
 // --- records. The issue time is the lane's clock. Buffered; a flusher thread sends within about 1 ms of real time.
 void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b = 0, uint8_t flags = 0);
