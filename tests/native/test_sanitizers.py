@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 SANITIZERS = "address,undefined"
 FLAGS = f"-fsanitize={SANITIZERS} -fno-sanitize-recover=all -fno-omit-frame-pointer"
-SHIMS = ("cudart", "nccl")
+SHIMS = ("cudart", "driver", "nccl")
 LIMIT_S = 900
 
 
