@@ -11,50 +11,73 @@ namespace {
 struct Stop {
   double rate;
   LinkId link;
-  auto operator<=>(const Stop&) const = default;
+  bool operator<(const Stop& other) const { return rate < other.rate || (rate == other.rate && link < other.link); }
+  bool operator>(const Stop& other) const { return other < *this; }
 };
 
 class Filling {
  public:
-  Filling(const Component& component, Table<LinkId, Link>& links, Slab<FlowId, Flow>& flows)
-      : links_(links), flows_(flows), open_(component.flows.size()) {
+  Filling(const Component& component, Table<LinkId, Link>& links, const Table<FlowId, Demand>& demands,
+          Table<FlowId, Grant>& grants)
+      : links_(links),
+        demands_(demands),
+        grants_(grants),
+        component_(component.number),
+        open_(component.flows.size()),
+        level_(component.level) {
+    for (const FlowId id : component.flows) {
+      grants_[id].rate = Grant::kOpen;
+      if (std::isfinite(demands_[id].max_rate)) capped_.push_back(id);
+    }
+    stops_.reserve(component.links.size());
     for (const LinkId id : component.links) open_link(id);
     std::make_heap(stops_.begin(), stops_.end(), std::greater<>());
-    for (const FlowId id : component.flows) {
-      flows_[id].open = true;
-      if (std::isfinite(flows_[id].activity->max_rate)) capped_.push_back(id);
-    }
     std::sort(capped_.begin(), capped_.end(), [this](FlowId x, FlowId y) {
-      return std::pair(flows_[x].activity->max_rate, flows_[x].serial) <
-             std::pair(flows_[y].activity->max_rate, flows_[y].serial);
+      return std::pair(demands_[x].max_rate, demands_[x].serial) < std::pair(demands_[y].max_rate, demands_[y].serial);
     });
   }
 
-  void run() {
+  // False if a flow outside the component has more than its share of a link now.
+  bool run() {
+    if (overdrawn_) return false;
     while (open_ > 0) {
-      const Flow* capped = least_capped();
+      const Demand* capped = least_capped();
       const bool has_link = find_least_link();
-      if (capped && (!has_link || capped->activity->max_rate <= stops_.front().rate)) {
-        close(capped_[next_capped_], std::max(level_, capped->activity->max_rate));
-      } else {
-        close_link();
+      if (capped && (!has_link || capped->max_rate <= stops_.front().rate)) {
+        close(capped_[next_capped_], std::max(level_, capped->max_rate));
+      } else if (!close_link()) {
+        return false;
       }
     }
+    return true;
   }
 
  private:
   void open_link(LinkId id) {
     Link& link = links_[id];
+    link.level = kUnlimited;
     link.room = link.capacity;
-    link.open = static_cast<uint32_t>(link.shares.size());
     link.weight = 0;
-    for (const Share& share : link.shares) link.weight += share.weight;
-    if (link.open > 0) stops_.push_back({link.room / link.weight, id});
+    link.open = 0;
+    bool gives = false;  // a flow that is not worked out has more than the least rate here
+    for (const Share& share : link.shares) {
+      const Grant& grant = grants_[share.flow];
+      if (grant.open()) {
+        link.weight += share.weight;
+        ++link.open;
+      } else {
+        link.room -= share.weight * grant.rate;
+        gives |= grant.rate > level_;
+      }
+    }
+    if (link.open == 0) return;
+    stops_.push_back({link.room / link.weight, id});
+    overdrawn_ |= gives && stops_.back().rate < level_;
   }
 
-  const Flow* least_capped() {
-    while (next_capped_ < capped_.size() && !flows_[capped_[next_capped_]].open) ++next_capped_;
-    return next_capped_ < capped_.size() ? &flows_[capped_[next_capped_]] : nullptr;
+  const Demand* least_capped() {
+    while (next_capped_ < capped_.size() && !grants_[capped_[next_capped_]].open()) ++next_capped_;
+    return next_capped_ < capped_.size() ? &demands_[capped_[next_capped_]] : nullptr;
   }
 
   // Brings the link that is full first to the top of the heap. False if no link has open flows.
@@ -67,12 +90,24 @@ class Filling {
       }
       const double now = std::max(level_, link.room / link.weight);
       if (now <= stops_.front().rate) return true;
-      const LinkId id = stops_.front().link;
-      pop_stop();
-      stops_.push_back({now, id});
-      std::push_heap(stops_.begin(), stops_.end(), std::greater<>());
+      raise_top(now);
     }
     return false;
+  }
+
+  // The link at the top of the heap stops later than was thought.
+  void raise_top(double rate) {
+    const Stop stop{rate, stops_.front().link};
+    size_t place = 0;
+    for (;;) {
+      size_t child = 2 * place + 1;
+      if (child >= stops_.size()) break;
+      if (child + 1 < stops_.size() && stops_[child + 1] < stops_[child]) ++child;
+      if (stop < stops_[child]) break;
+      stops_[place] = stops_[child];
+      place = child;
+    }
+    stops_[place] = stop;
   }
 
   void pop_stop() {
@@ -80,21 +115,26 @@ class Filling {
     stops_.pop_back();
   }
 
-  void close_link() {
+  bool close_link() {
     const Stop stop = stops_.front();
     level_ = std::max(level_, stop.rate);
+    links_[stop.link].level = level_;
     for (const Share& share : links_[stop.link].shares) {
-      if (flows_[share.flow].open) close(share.flow, level_);
+      const Grant& grant = grants_[share.flow];
+      if (grant.open()) {
+        close(share.flow, level_);
+      } else if (grant.rate > level_ && grant.component != component_) {
+        return false;
+      }
     }
+    return true;
   }
 
   void close(FlowId id, double rate) {
-    Flow& flow = flows_[id];
-    flow.open = false;
-    flow.next_rate = rate;
+    grants_[id].rate = rate;
     level_ = rate;
     --open_;
-    for (const Use& use : flow.activity->links) {
+    for (const Use& use : demands_[id].links) {
       Link& link = links_[use.link];
       link.room -= use.weight * rate;
       link.weight -= use.weight;
@@ -103,18 +143,22 @@ class Filling {
   }
 
   Table<LinkId, Link>& links_;
-  Slab<FlowId, Flow>& flows_;
+  const Table<FlowId, Demand>& demands_;
+  Table<FlowId, Grant>& grants_;
+  uint32_t component_;
   std::vector<Stop> stops_;     // a heap, least rate first; rates may be out of date, but never too high
   std::vector<FlowId> capped_;  // flows with a cap, by cap
   size_t next_capped_ = 0;
   size_t open_;
-  double level_ = 0;  // rate at which the last flow was closed
+  double level_;  // rate at which the last flow was closed
+  bool overdrawn_ = false;
 };
 
 }  // namespace
 
-void fill(const Component& component, Table<LinkId, Link>& links, Slab<FlowId, Flow>& flows) {
-  Filling(component, links, flows).run();
+bool fill(const Component& component, Table<LinkId, Link>& links, const Table<FlowId, Demand>& demands,
+          Table<FlowId, Grant>& grants) {
+  return Filling(component, links, demands, grants).run();
 }
 
 }  // namespace phantora::netsim

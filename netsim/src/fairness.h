@@ -6,15 +6,20 @@
 // is taken from its links' room; repeat. The rate of successive stops never falls, so a heap of links by their last
 // known stop, looked at again when popped, finds the least one.
 //
-// The result depends on the component alone, to the last bit: links are taken by (rate, id), the flows of a link and
-// those that reach equal caps in the order of their serials.
+// Only the part of a component whose rates may change is filled anew (network.cc, first_change): flows with rates below
+// the component's level, and those outside, keep them, and their use is taken from the links' room first.
+//
+// To the last bit the result depends on the links and flows alone, and on the rates that are kept: links are taken by
+// (rate, id), the flows of a link and those that reach equal caps in the order of their serials.
 #pragma once
 
 #include "flow.h"
 
 namespace phantora::netsim {
 
-// Sets next_rate of each flow of the component.
-void fill(const Component& component, Table<LinkId, Link>& links, Slab<FlowId, Flow>& flows);
+// Sets the rates of the component's flows, and the levels of its links. False, and neither means anything, if that
+// would take from a flow outside the component.
+bool fill(const Component& component, Table<LinkId, Link>& links, const Table<FlowId, Demand>& demands,
+          Table<FlowId, Grant>& grants);
 
 }  // namespace phantora::netsim

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "activity.h"
@@ -34,19 +36,35 @@ struct Flow {
   Precedence precedence{};
   const Activity* activity = nullptr;  // null: a kernel
   std::vector<DeviceId> devices{};     // those on which it feels, and is felt by, what else they do
-  uint64_t serial = 0;                 // flows in the order in which they joined; equal times by precedence
   double remaining = 0;                // bytes (of a kernel: ns of work), at `since`
   double rate = 0;                     // bytes (ns) per ns, since `since`; 0 until it joins
   double slowdown = 1;                 // it moves at rate / slowdown
   Time since = 0;
   Time end = kNever;  // at this speed
   uint32_t heap_place = kNotInHeap;
-  double next_rate = 0;  // solver's result
   double next_slowdown = 1;
-  bool open = false;     // solver: has no rate yet
-  bool visited = false;  // belongs to the component, or the change, being worked out
+  bool visited = false;  // its next slowdown is being worked out
 
   bool computes() const { return owner.kind == Owner::Kind::kernel; }
+};
+
+inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+// What a flow asks the solver for, and what it is granted: apart from each other and from the rest of the flow, because
+// solving looks at the grants of a component's flows again and again, in no order that a cache would like.
+struct Demand {
+  std::span<const Use> links;
+  double max_rate = 0;
+  uint64_t serial = 0;  // flows in the order in which they joined; equal times by precedence
+};
+
+struct Grant {
+  static constexpr double kOpen = -1;
+
+  double rate = 0;         // kOpen while the solver works, kUnlimited for a newcomer, 0 before
+  uint32_t component = 0;  // number of the last one that the flow belonged to
+
+  bool open() const { return rate < 0; }
 };
 
 struct Share {
@@ -54,17 +72,22 @@ struct Share {
   double weight;
 };
 
-struct Link {
-  double capacity = 0;          // bytes per ns
-  std::vector<Share> shares{};  // in the order of the flows' serials
+struct alignas(64) Link {
+  static constexpr uint32_t kTouched = UINT32_MAX;
+
   double room = 0;              // solver: capacity not yet given away
   double weight = 0;            // solver: sum of the weights of open flows
   uint32_t open = 0;            // solver: how many those are
-  bool visited = false;         // belongs to the component being solved
+  uint32_t component = 0;       // number of the last one that it belonged to; kTouched if it has changed since
+  double capacity = 0;          // bytes per ns
+  double level = kUnlimited;    // rate at which it is full, and at which it closed those of its flows that were open
+  std::vector<Share> shares{};  // in the order of the flows' serials
 };
 
-// Links and flows that are connected to one another.
+// Links and flows that are connected to one another, and whose rates have to be worked out.
 struct Component {
+  uint32_t number = 0;  // tells it from those before
+  double level = 0;     // rates below it are as they were
   std::vector<LinkId> links;
   std::vector<FlowId> flows;
 };

@@ -29,10 +29,10 @@ FlowNetwork::FlowNetwork(std::shared_ptr<const Fabric> fabric) : fabric_(std::mo
   for (const double capacity : fabric_->capacities) links_.add(Link{.capacity = capacity});
   uint64_t number = 0;
   for (const Fabric::Background& background : fabric_->background) {
-    const FlowId id = flows_.add({.owner = {.kind = Owner::Kind::background},
-                                  .precedence = {.rank = kNobody, .sequence = number++, .part = 0},
-                                  .activity = &background.traffic,
-                                  .remaining = std::numeric_limits<double>::infinity()});
+    const FlowId id = add({.owner = {.kind = Owner::Kind::background},
+                           .precedence = {.rank = kNobody, .sequence = number++, .part = 0},
+                           .activity = &background.traffic,
+                           .remaining = std::numeric_limits<double>::infinity()});
     set(Timer::What::joins, background.start, id);
     set(Timer::What::ends, background.stop, id);
   }
@@ -42,11 +42,11 @@ void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& acti
                         std::vector<DeviceId> devices) {
   assert(start >= now_);
   const bool enters = !devices.empty();
-  const FlowId id = flows_.add({.owner = owner,
-                                .precedence = precedence,
-                                .activity = &activity,
-                                .devices = std::move(devices),
-                                .remaining = static_cast<double>(activity.volume_bytes)});
+  const FlowId id = add({.owner = owner,
+                         .precedence = precedence,
+                         .activity = &activity,
+                         .devices = std::move(devices),
+                         .remaining = static_cast<double>(activity.volume_bytes)});
   if (enters) set(Timer::What::enters, start, id);
   if (activity.volume_bytes > 0) {
     set(Timer::What::joins, after(start, activity.latency), id);
@@ -57,9 +57,21 @@ void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& acti
 
 void FlowNetwork::begin_kernel(Owner owner, Time work, Time start, DeviceId device) {
   assert(start >= now_);
-  const FlowId id =
-      flows_.add({.owner = owner, .devices = {device}, .remaining = static_cast<double>(work), .next_rate = 1});
+  const FlowId id = add({.owner = owner, .devices = {device}, .remaining = static_cast<double>(work)});
+  grants_[id].rate = 1;
   set(Timer::What::enters, start, id);
+}
+
+FlowId FlowNetwork::add(Flow flow) {
+  const Activity* activity = flow.activity;
+  const FlowId id = flows_.add(std::move(flow));
+  if (!demands_.contains(id)) {
+    demands_.resize(index(id) + 1);
+    grants_.resize(index(id) + 1);
+  }
+  demands_[id] = activity ? Demand{.links = activity->links, .max_rate = activity->max_rate} : Demand{};
+  grants_[id] = {};
+  return id;
 }
 
 Time FlowNetwork::next(Time horizon) {
@@ -112,6 +124,7 @@ void FlowNetwork::change_capacities() {
     if (change.time > now_) return;
     links_[change.link].capacity = change.capacity;
     touch(change.link);
+    links_[change.link].level = 0;  // nothing is known of it
   }
 }
 
@@ -122,8 +135,8 @@ void FlowNetwork::end(FlowId id, std::vector<Owner>& ended) {
 
 void FlowNetwork::leave(FlowId id) {
   const Flow& flow = flows_[id];
-  if (flow.rate > 0 && flow.activity) {
-    for (const Use& use : flow.activity->links) {
+  if (flow.rate > 0) {
+    for (const Use& use : demands_[id].links) {
       std::vector<Share>& shares = links_[use.link].shares;
       shares.erase(std::find_if(shares.begin(), shares.end(), [id](const Share& share) { return share.flow == id; }));
       touch(use.link);
@@ -138,9 +151,11 @@ void FlowNetwork::settle() {
   std::sort(newcomers_.begin(), newcomers_.end(),
             [this](FlowId x, FlowId y) { return flows_[x].precedence < flows_[y].precedence; });
   for (const FlowId newcomer : newcomers_) join(newcomer);
-  newcomers_.clear();
   find_component();
-  fill(component_, links_, flows_);
+  if (!fill(component_, links_, demands_, grants_)) {
+    widen_component();
+    fill(component_, links_, demands_, grants_);
+  }
   overlap_.settle(flows_, changed_);
   for (const FlowId id : component_.flows) change_speed(id);
   for (const FlowId id : changed_) change_speed(id);
@@ -148,52 +163,104 @@ void FlowNetwork::settle() {
 }
 
 void FlowNetwork::join(FlowId id) {
-  Flow& flow = flows_[id];
-  flow.serial = serials_++;
-  for (const Use& use : flow.activity->links) {
+  demands_[id].serial = serials_++;
+  grants_[id].rate = kUnlimited;
+  const std::span<const Use> uses = demands_[id].links;
+  for (const Use& use : uses) {
     links_[use.link].shares.push_back({id, use.weight});
     touch(use.link);
   }
-  if (flow.activity->links.empty()) unbound_.push_back(id);
 }
 
 void FlowNetwork::touch(LinkId link) {
-  if (links_[link].visited) return;
-  links_[link].visited = true;
+  if (links_[link].component == Link::kTouched) return;
+  links_[link].component = Link::kTouched;
   touched_.push_back(link);
 }
 
-// Everything connected to the touched links, which are those marked as visited so far.
+// The least rate at which filling goes another way than it did before the touched links changed: the least at which one
+// of them was full, or will be. Those that will be full there get it as their level.
+double FlowNetwork::first_change() {
+  double level = kUnlimited;
+  for (const FlowId id : newcomers_) level = std::min(level, demands_[id].max_rate);
+  full_at_.clear();
+  for (const LinkId id : touched_) {
+    full_at_.push_back(full_at(links_[id]));
+    level = std::min({level, links_[id].level, full_at_.back()});
+  }
+  for (size_t i = 0; i < touched_.size(); ++i) {
+    if (full_at_[i] <= level) links_[touched_[i]].level = level;
+  }
+  return level;
+}
+
+// The rate at which the link would be full if its flows kept their rates, but for those that can have more and
+// newcomers: the least solution of  sum of w_f * min(r_f, rate) = capacity,  from below.
+double FlowNetwork::full_at(const Link& link) const {
+  double rate = 0;
+  for (;;) {
+    double room = link.capacity;
+    double weight = 0;
+    for (const auto& [id, share] : link.shares) {
+      const double has = grants_[id].rate;
+      if (has < rate) {
+        room -= share * has;
+      } else {
+        weight += share;
+      }
+    }
+    if (weight == 0) return kUnlimited;
+    if (room / weight <= rate) return rate;
+    rate = room / weight;
+  }
+}
+
+// What is connected to the touched links and the newcomers by links that are full, and by flows whose rates may change:
+// links that are not full hand nothing on, as long as they do not become so.
 void FlowNetwork::find_component() {
+  component_.level = first_change();
+  if (++component_.number == Link::kTouched) component_.number = 1;
+  component_.flows.clear();
   component_.links.swap(touched_);
   touched_.clear();
-  component_.flows.clear();
-  for (const FlowId id : unbound_) visit(id);
-  unbound_.clear();
+  for (const LinkId id : component_.links) links_[id].component = component_.number;
+  for (const FlowId id : newcomers_) visit(id);
+  newcomers_.clear();
   for (size_t i = 0; i < component_.links.size(); ++i) {
-    for (const Share& share : links_[component_.links[i]].shares) visit(share.flow);
+    const Link& link = links_[component_.links[i]];
+    if (link.level < kUnlimited) visit_flows(link);
   }
-  for (const LinkId id : component_.links) links_[id].visited = false;
-  for (const FlowId id : component_.flows) flows_[id].visited = false;
+}
+
+// One of its links became full: what is connected by any link.
+void FlowNetwork::widen_component() {
+  for (size_t i = 0; i < component_.links.size(); ++i) visit_flows(links_[component_.links[i]]);
+}
+
+void FlowNetwork::visit_flows(const Link& link) {
+  for (const Share& share : link.shares) visit(share.flow);
 }
 
 void FlowNetwork::visit(FlowId id) {
-  if (flows_[id].visited) return;
-  flows_[id].visited = true;
+  Grant& grant = grants_[id];
+  if (grant.component == component_.number || grant.rate < component_.level) return;
+  grant.component = component_.number;
   component_.flows.push_back(id);
-  for (const Use& use : flows_[id].activity->links) {
-    if (links_[use.link].visited) continue;
-    links_[use.link].visited = true;
+  for (const Use& use : demands_[id].links) {
+    Link& link = links_[use.link];
+    if (link.component == component_.number) continue;
+    link.component = component_.number;
     component_.links.push_back(use.link);
   }
 }
 
 void FlowNetwork::change_speed(FlowId id) {
   Flow& flow = flows_[id];
-  if (flow.next_rate == flow.rate && flow.next_slowdown == flow.slowdown) return;
+  const double next_rate = grants_[id].rate;
+  if (next_rate == flow.rate && flow.next_slowdown == flow.slowdown) return;
   const double moved = flow.rate / flow.slowdown * static_cast<double>(now_ - flow.since);
   flow.remaining = std::max(0.0, flow.remaining - moved);
-  flow.rate = flow.next_rate;
+  flow.rate = next_rate;
   flow.slowdown = flow.next_slowdown;
   flow.since = now_;
   if (flow.rate == 0 || std::isinf(flow.remaining)) return;  // has not joined yet, or goes on for ever

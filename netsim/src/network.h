@@ -43,6 +43,7 @@ class FlowNetwork {
     bool operator>(const Timer& other) const { return time > other.time; }
   };
 
+  FlowId add(Flow flow);
   void set(Timer::What what, Time time, FlowId flow);
   Timer take_timer();
   void fire(const Timer& timer, std::vector<Owner>& ended);
@@ -52,7 +53,11 @@ class FlowNetwork {
   void settle();
   void join(FlowId id);
   void touch(LinkId link);
+  double first_change();
+  double full_at(const Link& link) const;
   void find_component();
+  void widen_component();
+  void visit_flows(const Link& link);
   void visit(FlowId id);
   void change_speed(FlowId id);
 
@@ -60,15 +65,17 @@ class FlowNetwork {
   size_t changes_made_ = 0;  // of the fabric's
   Table<LinkId, Link> links_;
   Slab<FlowId, Flow> flows_;
+  Table<FlowId, Demand> demands_;
+  Table<FlowId, Grant> grants_;
   Overlap overlap_;
   EndHeap ends_;
   std::vector<Timer> timers_;      // a heap
   Time now_ = 0;                   // the last instant that was run
   std::vector<FlowId> newcomers_;  // joined at now_, have no rate yet
-  std::vector<FlowId> unbound_;    // of those, flows on no link
   std::vector<LinkId> touched_;    // links whose capacity or flows changed at now_
   uint64_t serials_ = 0;
   Component component_;          // scratch
+  std::vector<double> full_at_;  // scratch: of the touched links
   std::vector<FlowId> changed_;  // scratch
 };
 
