@@ -151,7 +151,7 @@ _HOPPER = ArchitectureConstants(
         }
     ),
     memory=MemoryConstants(1500, 0.92, 1.5, 0.5),
-    joules_per_flop=1.014e-12,
+    joules_per_flop=1.129e-12,
     reference_power_w=700,
     power_exponent=0.69,
 )
