@@ -5,6 +5,7 @@ Every line is one synthetic load in a fresh simulation, in CPU time of this thre
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import time
 from bisect import bisect_left, bisect_right
@@ -131,13 +132,91 @@ def compare(problem: LeafSpine, seconds: float, ends_ns: dict[int, int]) -> str:
     )
 
 
+def data_parallel(ranks: int, iterations: int, deliver: Callable[[Simulation, list[bytes]], None]) -> Callable[[], int]:
+    """Iterations of 20 layers whose gradients are reduced beside the backward pass, each ended by a synchronisation."""
+    network = Network()
+    links = [network.add_link(450 * GB) for _ in range(ranks)]
+    simulation = Simulation(ranks, network)
+    simulation.define_comm(1, ranks)
+    reduce = Activity(20_000_000, 20_000, [(link, 1.75) for link in links])
+    for rank in range(ranks):
+        for stream in (0, 1):
+            simulation.define_stream(rank, stream, 0)
+        simulation.define_kernel(rank, 1, 90_000 + 100 * rank, 2_000)
+        simulation.define_collective(rank, 1, 1, rank, 1, reduce)
+    layers = [record(KERNEL, 8_000 * layer, a=1) + record(COLLECTIVE, 8_000 * layer, stream=1, a=1) for layer in range(20)]
+    batch = b"".join(layers) + record(SYNC, 200_000, stream=1, b=1)
+
+    def work() -> int:
+        for _ in range(iterations):
+            deliver(simulation, [batch] * ranks)
+        simulation.take_timeline()
+        return iterations * ranks * 41
+
+    return work
+
+
+def in_order(simulation: Simulation, batches: list[bytes]) -> None:
+    for rank, batch in enumerate(batches):
+        simulation.feed(rank, batch)
+    simulation.advance()
+
+
+def adversarial(simulation: Simulation, batches: list[bytes]) -> None:
+    """Rank after rank, the last first, each as if the others were silent for good."""
+    for rank in reversed(range(len(batches))):
+        simulation.feed(rank, batches[rank])
+        simulation.speculate()
+    simulation.take_corrections()
+
+
+def pending_event_bytes(events: int) -> float:
+    """Heap for each kernel that waits behind a rank that has said nothing."""
+    simulation = Simulation(2, Network())
+    simulation.define_stream(0, 0, 0)
+    simulation.define_kernel(0, 1, 5_000, 2_000)
+    simulation.define_comm(1, 2)
+    simulation.define_collective(0, 1, 1, 0, 1, Activity(0, 1_000, []))
+    simulation.feed(0, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
+    batch = b"".join(record(KERNEL, 10 * number, a=1) for number in range(1_000))
+    before = heap_bytes()
+    for _ in range(events // 1_000):
+        simulation.feed(0, batch)
+        batch = b"".join(record(KERNEL, 10_000, a=1) for _ in range(1_000))
+    simulation.advance()
+    return (heap_bytes() - before) / events
+
+
+class MallInfo(ctypes.Structure):
+    """glibc's struct mallinfo2."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    ]
+
+
+def heap_bytes() -> int:
+    """In use, of this process."""
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = MallInfo
+    info = mallinfo()
+    return int(info.uordblks + info.hblkhd)
+
+
 def lines() -> Iterator[str]:
     for ranks, batch in ((1, 1000), (8, 1000), (64, 10)):
         count, seconds = timed(kernels(ranks, batch, 1_000_000))
         yield f"compute only, {ranks:2} ranks, batches of {batch:4}: {count / seconds / 1e6:6.2f} million events/s"
     count, seconds = timed(fsdp(1024, 64))
     yield f"FSDP-like, 1024 ranks: {count} flow changes, {count / seconds:10,.0f} a second"
-    for messages in (2_000, 8_000, 20_000):
+    times = {}
+    for deliver in (in_order, adversarial):
+        count, times[deliver] = timed(data_parallel(64, 100, deliver))
+        yield f"data parallel, 64 ranks, {deliver.__name__:11}: {count / times[deliver] / 1e6:6.2f} million events/s"
+    yield f"  adversarial delivery with speculation costs {times[adversarial] / times[in_order]:.1f} times as much (goal: 3)"
+    yield f"pending events: {pending_event_bytes(1_000_000):.1f} bytes each"
+    for messages in (2_000, 8_000):
         problem = LeafSpine.random(128, messages)
         simulation, work = leaf_spine(problem)
         count, seconds = timed(work)

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
+
+#include "ring.h"
 
 namespace phantora::netsim {
 
@@ -54,13 +55,13 @@ class Program {
 
   void append(std::shared_ptr<const Batch> batch) {
     if (batch->empty()) return;
-    batches_.push_back(std::move(batch));
+    batches_.push(std::move(batch));
     if (empty()) open_front();
   }
 
   void pop() {
     if (++next_ != end_) return;
-    batches_.pop_front();
+    batches_.pop();
     next_ = end_ = nullptr;
     if (!batches_.empty()) open_front();
   }
@@ -71,7 +72,7 @@ class Program {
     end_ = next_ + batches_.front()->size();
   }
 
-  std::deque<std::shared_ptr<const Batch>> batches_;
+  Ring<std::shared_ptr<const Batch>> batches_;
   const Step* next_ = nullptr;
   const Step* end_ = nullptr;
 };

@@ -1,4 +1,5 @@
-// A first-in-first-out queue in one block of memory: no memory while it was never used, cheap to copy.
+// A first-in-first-out queue in one block of memory: none while it was never used. A copy has what is in it and no
+// more.
 #pragma once
 
 #include <bit>
@@ -11,6 +12,19 @@ namespace phantora::netsim {
 template <class T>
 class Ring {
  public:
+  Ring() = default;
+  Ring(const Ring& other) : slots_(other.empty() ? 0 : std::bit_ceil(other.size_)), size_(other.size_) {
+    for (size_t i = 0; i < size_; ++i) slots_[i] = other[i];
+  }
+  Ring(Ring&& other) noexcept
+      : slots_(std::move(other.slots_)), head_(std::exchange(other.head_, 0)), size_(std::exchange(other.size_, 0)) {}
+  Ring& operator=(Ring other) noexcept {
+    std::swap(slots_, other.slots_);
+    std::swap(head_, other.head_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   T& front() { return slots_[head_]; }

@@ -215,7 +215,6 @@ def test_torchtitans_own_tps_agrees(demo: Finished) -> None:
     assert float(tps.replace(",", "")) == pytest.approx(tokens["per_s_per_rank"], rel=0.01)
 
 
-@pytest.mark.xfail(strict=False, reason="not yet accurate: an iteration is simulated 16 % too short")
 def test_demo_takes_as_long_as_measured(demo: Finished) -> None:
     assert demo.report["iteration_ns"] == pytest.approx(MEASURED_DEMO_NS, rel=0.15)
 
