@@ -33,6 +33,8 @@ ELSEWHERE = {
     "pip install '.[demo]' && phantora demo": "CI installs from scratch (.ci/run); for the demo see below",
     "pip install '.[test]' && pytest": "CI does just this (.ci/run)",
     "phantora demo": "test_jobs.py runs it",
+    "python -m benchmarks.end_to_end --data DATA": "34 jobs of a minute or two; test_end_to_end_cases.py tests its parts",
+    "python -m benchmarks.end_to_end --data DATA --only 'h100 *'": "the same, ten of them",
     "python -m phantora_py.engines.calibrate --data DATA": "takes minutes; with --no-fit all but the fits is run here",
 }
 
@@ -100,7 +102,7 @@ def test_command_runs(command: str, folder: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     if "examples/" in line:
         pytest.importorskip("torch")
-    if "torchrun" in command and not shutil.which("torchrun", path=path):
+    if ("torchrun" in command or "run.sh" in command) and not shutil.which("torchrun", path=path):
         pytest.skip("no torchrun on PATH: torch is not installed in this environment")
     done = subprocess.run(
         ["bash", "-c", line],
