@@ -33,7 +33,7 @@ ELSEWHERE = {
     "pip install '.[demo]' && phantora demo": "CI installs from scratch (.ci/run); for the demo see below",
     "pip install '.[test]' && pytest": "CI does just this (.ci/run)",
     "phantora demo": "test_jobs.py runs it",
-    "python -m benchmarks.end_to_end --data DATA": "34 jobs of a minute or two; test_end_to_end_cases.py tests its parts",
+    "python -m benchmarks.end_to_end --data DATA": "34 jobs, an hour; test_end_to_end_cases.py tests its parts",
     "python -m benchmarks.end_to_end --data DATA --only 'h100 *'": "the same, ten of them",
     "python -m phantora_py.engines.calibrate --data DATA": "takes minutes; with --no-fit all but the fits is run here",
 }
