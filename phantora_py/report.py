@@ -19,6 +19,7 @@ from phantora_py.farewell import Farewell, unknown_reads
 from phantora_py.history import Nodes, RankHistory, Segment
 from phantora_py.iterations import Iteration, Share, find_iterations, share_of, steady_median, warm_up_count
 from phantora_py.job import Job
+from phantora_py.rank_list import named_ranks
 
 if TYPE_CHECKING:
     from phantora_netsim._core import Marks, Timeline
@@ -161,7 +162,9 @@ class Report:
             f"cost of {info.name}" for kernels in self._catalogue.kernels for info in kernels.values() if info.guessed
         }
         told = {text for farewell in farewells.values() for text in farewell.guessed}
-        return sorted(costs | told)
+        cut_short = [rank for rank, peaks in enumerate(self._peaks) if rank not in farewells and peaks.any()]
+        memory = {f"peak memory of {named_ranks(cut_short)}: at least; ended before telling it"} if cut_short else set()
+        return sorted(costs | told | memory)
 
 
 def _shares(device_ns: Mapping[str, int]) -> dict[str, float]:

@@ -8,8 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from phantora_py.rank_list import named_ranks
+
 _ITERATIONS_SHOWN = 20
 _SITES_SHOWN = 8
+_UNKNOWN_READS = "what nothing computed reads as zero: a loss or norm that was printed may be such a value"
 
 
 def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Console | None = None) -> None:
@@ -17,6 +20,10 @@ def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Co
     out = console or Console(highlight=False)
     out.print()
     out.print(f"[bold]phantora[/bold]: {result['world_size']} ranks on {result['cluster']}")
+    if failed := [rank for rank in result["ranks"] if rank["exit_code"]]:
+        codes = ", ".join(sorted({str(rank["exit_code"]) for rank in failed}))
+        ranks = named_ranks(rank["rank"] for rank in failed)
+        out.print(f"[bold]the job did not end well[/bold] ({ranks}: exit code {codes}); this is what ran until then")
     if result["iterations"]:
         out.print(_iterations(result["iterations"]))
     out.print(_summary(result))
@@ -96,7 +103,8 @@ def _ranks(ranks: Sequence[Mapping[str, Any]]) -> Table:
 
 def _remarks(result: Mapping[str, Any]) -> list[str]:
     sites = sorted(result["unknown_read_sites"], key=lambda site: (-site["count"], site["op"], site["site"]))
-    lines = [
+    lines = [_UNKNOWN_READS] if sites else []
+    lines += [
         f"unknown read: {site['op']} at {site['site']}: {site['count']:,} times, {site['bytes']:,} bytes"
         for site in sites[:_SITES_SHOWN]
     ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
+from typing import Annotated
 
 import typer
 
@@ -27,6 +29,23 @@ _EPILOG = (
 )
 
 app = typer.Typer(help=_HELP, epilog=_EPILOG, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"phantora_py {importlib.metadata.version('phantora_py')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
 for _command in (run, demo, doctor, clusters, dump):
     _command.add_to(app)
 

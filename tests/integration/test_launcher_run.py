@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from launched import Workplace
@@ -14,6 +16,13 @@ names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "GROUP_RANK", "PHANTORA_RANK", "PHA
 line = " ".join([*(str(os.environ.get(name)) for name in names), *sys.argv[1:]])
 os.write(1, (line + "\\n").encode())
 """
+
+
+def test_a_cluster_must_be_named() -> None:
+    command = [sys.executable, "-m", "phantora_launcher", "run", "--", "python", "show.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "no cluster is given\n  hint: --cluster dgx-h100" in done.stderr
 
 
 def test_plain_python_is_a_world_of_one(workplace: Workplace) -> None:

@@ -1,11 +1,13 @@
 """Iterations, shares, tokens and the JSON of a report, from streams whose times are known."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from fake_rank import COLLECTIVE, MEMORY, STEP_BEGAN, STEP_ENDED, FakeEngine, FakeRank, record
+from rich.console import Console
 
 from phantora_py.cluster import load_cluster
 from phantora_py.frames import FrameType
@@ -15,6 +17,7 @@ from phantora_py.job import Job, JobError
 from phantora_py.outbox import NullOutbox
 from phantora_py.placement import Placement
 from phantora_py.report import Report
+from phantora_py.report_table import print_report
 from phantora_py.tokens import Lookups
 
 CLUSTER = load_cluster("dgx-h100")
@@ -166,9 +169,21 @@ def test_memory_comes_from_the_farewell_or_else_from_the_records() -> None:
         if rank.rank == 1:
             rank.bye(peak_allocated_bytes=100, peak_reserved_bytes=200)
 
-    ranks = run(2, remember)["ranks"]
+    result = run(2, remember)
+    ranks = result["ranks"]
     assert [(rank["peak_allocated_bytes"], rank["peak_reserved_bytes"]) for rank in ranks] == [(30, 31), (100, 200)]
     assert [rank["exit_code"] for rank in ranks] == [0, None]
+    assert result["guessed"] == ["peak memory of rank 0: at least; ended before telling it"]
+
+
+def test_the_table_says_that_a_job_failed_and_what_unknown_reads_mean() -> None:
+    reads = [{"op": "aten::item", "site": "train.py:3", "count": 2, "bytes": 8}]
+    result = run(2, lambda rank: rank.bye(unknown_reads=reads))
+    result["ranks"][1]["exit_code"] = -9
+    out = io.StringIO()
+    print_report(result, console=Console(file=out, width=120, color_system=None))
+    assert "the job did not end well (rank 1: exit code -9)" in out.getvalue()
+    assert "a loss or norm that was printed may be such a value" in out.getvalue()
 
 
 def test_unknown_reads_and_guesses_are_summed_over_ranks() -> None:

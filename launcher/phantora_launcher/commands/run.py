@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from phantora_launcher.errors import LaunchError
 from phantora_launcher.machine import HostTime
 from phantora_launcher.simulator import ReportOptions
 from phantora_launcher.supervisor import Job, supervise
@@ -20,9 +21,11 @@ def add_to(app: typer.Typer) -> None:
 def run(
     command: Annotated[list[str], typer.Argument(metavar="CMD...", help="The job, as you start it on real GPUs.")],
     cluster: Annotated[
-        str,
-        typer.Option(metavar="NAME|FILE.toml", help="A preset (`phantora clusters`) or a file; NAME:N for N nodes."),
-    ],
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml", help="A preset (`phantora clusters`) or a file; NAME:N for N nodes. Required."
+        ),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a trace for Perfetto; compressed if it ends in .gz.")
@@ -39,7 +42,10 @@ def run(
     value_limit: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="BYTES", help="Ops on tensors of up to so many bytes in all are computed for real."
+            min=0,
+            metavar="BYTES",
+            show_default=False,
+            help="Ops on tensors of up to so many bytes in all are computed for real (262144 if not given).",
         ),
     ] = None,
 ) -> None:
@@ -48,5 +54,7 @@ def run(
     CMD is what you type today: torchrun ..., python -m torch.distributed.run ..., bash run.sh, or python train.py (one
     rank). torchrun starts the ranks of all nodes here: one command stands for the whole cluster.
     """
+    if cluster is None:
+        raise LaunchError("no cluster is given", "--cluster dgx-h100, say; `phantora clusters` lists the presets")
     report = ReportOptions(json_file, trace, record, all_ranks)
     raise typer.Exit(supervise(Job(command, cluster, report, host_time, value_limit)))
