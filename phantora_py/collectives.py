@@ -204,4 +204,3 @@ def _add(load: Load, part: Load, scale: float) -> None:
 
 def _sorted(load: Load) -> tuple[tuple[int, float], ...]:
     return tuple(sorted((link, weight) for link, weight in load.items() if weight > 0))
-
