@@ -131,6 +131,25 @@ def test_a_links_capacity_changes() -> None:
     assert ends[0, COMMUNICATION_STREAM] == [1000 + (1000 - 400 - 300) // 2]
 
 
+def test_two_links_change_at_once_by_different_amounts() -> None:
+    """Each carries a flow of its own that did not fill it: what is known of one says nothing of the other."""
+    network = Network()
+    for link, share in enumerate((2, 4)):
+        network.add_link(GB_PER_S)
+        network.change_capacity(400, link, GB_PER_S / share)
+    made = Simulation(2, network)
+    for link in (0, 1):
+        made.define_comm(link, 2)
+        for rank in (0, 1):
+            made.define_stream(rank, link, 0)
+            made.define_collective(rank, 1 + link, link, rank, 1, Activity(1000, 0, [(link, 1.0)], 0.9 * GB_PER_S))
+            made.feed(rank, record(COLLECTIVE, 0, link, 1 + link))
+    for rank in (0, 1):
+        made.close_rank(rank)
+    made.advance()
+    assert sorted(set(made.take_timeline().end_ns.tolist())) == [400 + 2 * 640, 400 + 4 * 640]
+
+
 def test_background_traffic_takes_its_share_while_it_lasts() -> None:
     network = one_link()
     network.add_background([(0, 1.0)], INFINITE, 200, 600)
