@@ -1,8 +1,8 @@
-// SimGrid on a problem of leaf_spine.py, its correction factors off. Reads the problem, prints the CPU seconds that it took
-// and the time at which each message ended.
+// SimGrid on a problem of leaf_spine.py, its correction factors off. Reads the problem, prints the CPU seconds that it
+// took and the time at which each message ended.
 //
-// Input: hosts, links, then a capacity (bytes/s) for each link; pairs, then for each source, target, number of links, links;
-// latency (s); messages, then for each start (s), source, target, bytes.
+// Input: hosts, links, then a capacity (bytes/s) for each link; pairs, then for each source, target, number of links,
+// links; latency (s); messages, then for each start (s), source, target, bytes.
 #include <simgrid/s4u.hpp>
 
 #include <chrono>

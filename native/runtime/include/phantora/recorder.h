@@ -72,8 +72,8 @@ void on_data(std::function<void(std::string_view payload)> handler);
 // Adds `key: value` (packed msgpack) to the BYE frame; called from exit handlers before the runtime's own.
 void farewell(std::function<void(std::function<void(std::string_view key, std::string_view packed)>)> contribute);
 
-// From now on the main thread waits for `what`, which only another process can bring and which no record tells of; empty:
-// it has come. For diagnoses. Other threads are not asked about.
+// From now on the main thread waits for `what`, which only another process can bring and which no record tells of;
+// empty: it has come. For diagnoses. Other threads are not asked about.
 void go_outside(std::string_view what);
 
 // A part of the result that is guessed, or that is not emulated in full: listed in the report. Said once for each text.
