@@ -36,7 +36,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-Gigabytes = Annotated[float, Field(gt=0, le=100_000)]
+Gigabytes = Annotated[float, Field(ge=1e-3, le=100_000, allow_inf_nan=False)]
 Microseconds = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
@@ -55,7 +55,7 @@ class Pcie(_Section):
 
 
 class Nics(_Section):
-    count: int = Field(default=8, ge=1, le=64)
+    count: int = Field(default=8, ge=1, le=64, strict=True)
     """NICs a node; GPU i uses NIC i * count // gpus."""
     bandwidth_Gbps: Gigabytes = 400.0
     """Gb/s (10^9 bits) of each NIC's port, a direction."""
@@ -87,7 +87,7 @@ class GpuChoice(_Section):
 
 
 class NodeSection(_Section):
-    gpus: int = Field(default=8, ge=1, le=MAX_GPUS_PER_NODE)
+    gpus: int = Field(default=8, ge=1, le=MAX_GPUS_PER_NODE, strict=True)
     nvlink: Nvlink = Nvlink()
     pcie: Pcie = Pcie()
     nics: Nics = Nics()
@@ -97,7 +97,7 @@ class Cluster(_Section):
     """A cluster as the simulator and the launcher see it."""
 
     name: str
-    nodes: int = Field(default=1, ge=1, le=MAX_NODES)
+    nodes: int = Field(default=1, ge=1, le=MAX_NODES, strict=True)
     gpu_choice: GpuChoice = Field(alias="gpu")
     node: NodeSection = NodeSection()
     fabric: Fabric = Fabric()

@@ -50,6 +50,9 @@ def test_hopper_links_follow_nccl() -> None:
         ('name = "x"\nspeed = 1\n[gpu]\nmodel = "H100-SXM-80GB"\n', "speed"),
         ('name = "x"\n[gpu]\nmodel = "H100-SXM-80GB"\n[node]\ngpus = "many"\n', "node.gpus"),
         ('name = "x"\n[gpu]\nmodel = "H100-SXM-80GB"\n[node.nics]\nbandwidth_Gbps = -1\n', "node.nics.bandwidth_Gbps"),
+        ('name = "x"\n[gpu]\nmodel = "H100-SXM-80GB"\n[node]\ngpus = true\n', "node.gpus"),
+        ('name = "x"\n[gpu]\nmodel = "H100-SXM-80GB"\n[node.nics]\nbandwidth_Gbps = 1e-300\n', "greater than or equal"),
+        ('name = "x"\n[gpu]\nmodel = "H100-SXM-80GB"\n[node.nics]\nbandwidth_Gbps = nan\n', "finite number"),
         ("name = ", "not valid TOML"),
     ],
 )
