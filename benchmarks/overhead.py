@@ -24,11 +24,11 @@ from phantora_launcher.machine import HostTime, machine_lines
 from phantora_native import LIBRARY_DIR
 from phantora_py.cluster import load_cluster
 
-SHORT, LONG = 4, 14  # steps
+SHORT, LONG = 4, 44  # steps
 POLL_S = 0.05
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 CLUSTER = '[gpu]\nmodel = "H100-SXM-80GB"\nmemory_GiB = 400\n[node]\ngpus = 1\n'  # the whole model on one GPU
-TRAINER = "torchtitan.train"
+TRAINER = "titan"  # benchmarks/jobs/titan.py
 SIMULATOR = "phantora_py.simulator"
 
 
@@ -65,7 +65,7 @@ def run(command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> t
 def trainer_command(steps: int) -> list[str]:
     """The demo's, on one rank and without its launcher."""
     command = command_line(steps)
-    return [sys.executable, *command[command.index(TRAINER) - 1 :]]
+    return [sys.executable, "-m", TRAINER, *command[command.index("torchtitan.train") + 1 :]]
 
 
 def emulated(folder: Path, steps: int) -> float:
@@ -104,6 +104,7 @@ def main() -> None:
         folder = Path(name)
         assets.write_assets(folder)
         shutil.copy(Path(assets.__file__).with_name("titan_llama3_8b.py"), folder)
+        shutil.copy(Path(__file__).parent / "jobs" / f"{TRAINER}.py", folder)
         (folder / "one.toml").write_text(f'name = "one"\n{CLUSTER}')
         per_step_s = {}
         for kind in (bare, emulated):
