@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "computation.h"
 #include "current_stream.h"
 #include "op_scope.h"
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/values.h"
 #include "readback.h"
@@ -60,18 +62,45 @@ uint64_t mixed(uint64_t seed, uint64_t offset) {
   return z ^ (z >> 31);
 }
 
-// Where the CUDA generator stands before the op advances it: the same place, the same numbers.
-std::optional<uint64_t> seed_for(const Operator& op, const torch::jit::Stack& stack) {
-  if (!op.seeded) return std::nullopt;
+// The CUDA generator that an op draws from.
+at::Generator generator_of(const Operator& op, const torch::jit::Stack& stack) {
   const c10::IValue* first = stack.data() + stack.size() - op.arguments.size();
   for (size_t i = 0; i < op.arguments.size(); ++i) {
     if (!op.arguments[i].generator || !first[i].isGenerator()) continue;
     at::Generator generator = first[i].toGenerator();
-    if (generator.device().is_cuda()) return mixed(generator.current_seed(), generator.get_offset());
+    if (generator.device().is_cuda()) return generator;
   }
-  at::Generator generator = at::globalContext().defaultGenerator(c10::Device(at::kCUDA, -1));
-  return mixed(generator.current_seed(), generator.get_offset());
+  return at::globalContext().defaultGenerator(c10::Device(at::kCUDA, -1));
 }
+
+// Where an op draws its numbers from: the same place, the same numbers. A captured op draws anew at each launch of its
+// graph, by where the generator stands then, and by how many others were captured before it.
+class Draw {
+ public:
+  Draw() = default;
+  Draw(const Operator& op, const torch::jit::Stack& stack) {
+    if (!op.seeded) return;
+    generator_ = generator_of(op, stack);
+    if (captures::active(current_stream())) {
+      number_ = ++captured;
+    } else {
+      seed_ = place();
+    }
+  }
+
+  std::optional<uint64_t> seed() const {
+    return seed_ || !generator_.defined() ? seed_ : std::optional(mixed(place(), number_));
+  }
+
+ private:
+  uint64_t place() const { return mixed(generator_.current_seed(), generator_.get_offset()); }
+
+  static inline std::atomic<uint64_t> captured{0};
+
+  at::Generator generator_;
+  std::optional<uint64_t> seed_;
+  uint64_t number_ = 0;
+};
 
 template <typename Work>
 void guarded(const Operator& op, Work&& work) {
@@ -82,15 +111,29 @@ void guarded(const Operator& op, Work&& work) {
   }
 }
 
+void run(const Operator& op, Computation& computation, bool compute) {
+  guarded(op, [&] { compute ? computation.run() : computation.invalidate(); });
+}
+
+// Each launch of the graph computes it once more.
+void finish_captured(const Operator& op, Capture&& capture, StreamId stream, const Draw& draw, bool compute) {
+  capture.detach_from_caller();
+  captures::attach(stream,
+                   [&op, compute, draw, shared = std::make_shared<Capture>(std::move(capture))](StreamId launched) {
+                     auto again = std::make_shared<Computation>(op, Capture(*shared), draw.seed());
+                     values::submit(launched, [&op, compute, again] { run(op, *again, compute); });
+                   });
+}
+
 // At once if nothing stands before it on its stream, later otherwise.
-void finish(const Operator& op, Capture&& capture, StreamId stream, std::optional<uint64_t> seed, bool compute) {
+void finish(const Operator& op, Capture&& capture, StreamId stream, const Draw& draw, bool compute) {
+  if (captures::active(stream)) return finish_captured(op, std::move(capture), stream, draw, compute);
   values::Lock lock;
-  Computation computation(op, std::move(capture), seed);
-  auto run = [compute](Computation& c) { compute ? c.run() : c.invalidate(); };
-  if (values::idle(stream)) return guarded(op, [&] { run(computation); });
+  Computation computation(op, std::move(capture), draw.seed());
+  if (values::idle(stream)) return run(op, computation, compute);
   computation.capture().detach_from_caller();
-  values::submit(stream, [later = std::make_shared<Computation>(std::move(computation)), &op, run] {
-    guarded(op, [&] { run(*later); });
+  values::submit(stream, [later = std::make_shared<Computation>(std::move(computation)), &op, compute] {
+    run(op, *later, compute);
   });
 }
 
@@ -135,9 +178,11 @@ void Override::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet
   Ownership ownership(op_);
   Capture capture(op_, *stack);
   Scope scope(op_, capture);
-  if (op_.policy == Policy::readback) return read_back(op_, capture, *stack);
+  // A captured stream cannot be waited for: the CUDA kernel finds that out by itself.
+  bool captured = op_.policy == Policy::readback && captures::active(current_stream());
+  if (op_.policy == Policy::readback && !captured) return read_back(op_, capture, *stack);
 
-  std::optional<uint64_t> seed = seed_for(op_, *stack);
+  Draw draw(op_, *stack);
   bool as_one = op_.policy == Policy::whole || (op_.policy == Policy::compute && op_.mutates);
   bool whole = as_one && is_computable(op_, capture);
   if (whole) {
@@ -152,7 +197,7 @@ void Override::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet
   if (!has_outputs(capture)) return;
   bool compute = is_computable(op_, capture);
   if (!compute) count_skipped(op_, capture);
-  finish(op_, std::move(capture), scope.stream, seed, compute);
+  finish(op_, std::move(capture), scope.stream, draw, compute);
 }
 
 }  // namespace phantora::aten

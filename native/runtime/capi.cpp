@@ -1,5 +1,6 @@
 #include "phantora/capi.h"
 
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/counters.h"
 #include "phantora/device.h"
@@ -29,7 +30,10 @@ void phantora_pop_op(PhantoraOpScope* scope) { pop_op(reinterpret_cast<OpScope*>
 
 void phantora_mark_step(void* stream, int what, uint64_t optimizer) {
   StreamId id = streams::enter_or_fail(stream, "phantora_mark_step");
-  recorder::record(wire::RecordKind::mark, id, static_cast<uint64_t>(what), optimizer);
+  auto issue = [=](StreamId launched) {
+    recorder::record(wire::RecordKind::mark, launched, static_cast<uint64_t>(what), optimizer);
+  };
+  if (!captures::attach(id, issue)) issue(id);
 }
 
 void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes) {

@@ -14,7 +14,7 @@ namespace {
 class Table {
  public:
   Handle create(int device, bool timing) {
-    auto event = std::make_unique<Info>(Info{0, timing, device});
+    auto event = std::make_unique<Info>(Info{0, timing, device, nullptr});
     std::lock_guard lock(mutex_);
     Handle handle = event.get();
     events_[handle] = std::move(event);
@@ -41,16 +41,20 @@ class Table {
   }
 
   bool record(Handle handle, StreamId stream) {
-    RecordingId recording = recorder::next_recording();
+    std::shared_ptr<const captures::Point> point = captures::point(stream);
+    RecordingId recording = point ? 0 : recorder::next_recording();
     RecordingId previous;
     {
       std::lock_guard lock(mutex_);
       auto found = events_.find(handle);
       if (found == events_.end()) return false;
       previous = std::exchange(found->second->recording, recording);
+      found->second->captured = std::move(point);
     }
-    recorder::record(wire::RecordKind::event_record, stream, recording);
-    values::record(stream, recording);
+    if (recording != 0) {
+      recorder::record(wire::RecordKind::event_record, stream, recording);
+      values::record(stream, recording);
+    }
     recorder::forget(previous);
     return true;
   }
@@ -70,12 +74,28 @@ Table& table() {
 Handle create(int device, bool timing) { return table().create(device, timing); }
 bool destroy(Handle handle) { return table().destroy(handle); }
 std::optional<Info> find(Handle handle) { return table().find(handle); }
-bool record(Handle handle, StreamId stream) { return table().record(handle, stream); }
 
-void wait(StreamId stream, RecordingId recording) {
-  if (recording == 0) return;
-  recorder::record(wire::RecordKind::stream_wait, stream, recording);
-  values::wait(stream, recording);
+bool record(Handle handle, StreamId stream, bool external) {
+  if (!external || !captures::active(stream)) return table().record(handle, stream);
+  if (!find(handle)) return false;
+  return captures::add(stream, graphs::NodeType::event_record,
+                       [handle](StreamId launched) { table().record(handle, launched); });
+}
+
+captures::Error wait(StreamId stream, int device, Handle handle, bool external) {
+  std::optional<Info> event = find(handle);
+  if (!event) return captures::Error::none;  // destroyed since it was captured
+  if (external && captures::active(stream)) {
+    captures::add(stream, graphs::NodeType::wait_event,
+                  [device, handle](StreamId launched) { wait(launched, device, handle); });
+    return captures::Error::none;
+  }
+  if (event->captured) return captures::wait(stream, device, *event->captured);
+  if (event->recording == 0) return captures::Error::none;
+  if (captures::forbids_wait(stream)) return captures::Error::isolation;
+  recorder::record(wire::RecordKind::stream_wait, stream, event->recording);
+  values::wait(stream, event->recording);
+  return captures::Error::none;
 }
 
 void synchronize(RecordingId recording) {

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "phantora/capture.h"
+#include "phantora/config.h"
 #include "phantora/launch.h"
 #include "phantora/values.h"
 
@@ -78,8 +80,12 @@ class HostFunction : public values::Exchange, public std::enable_shared_from_thi
 void launch_host_function(StreamId stream, std::function<void()> function) {
   Launch node;
   node.host_func = true;
-  launch(stream, node);
-  values::submit(stream, std::make_shared<HostFunction>(std::move(function)));
+  auto issue = [function, signature = signature_of(nullptr, node)](StreamId launched) {
+    recorder::record(wire::RecordKind::kernel, launched, signature);
+    values::submit(launched, std::make_shared<HostFunction>(function));
+  };
+  recorder::advance(config().launch_ns);
+  if (!captures::add(stream, graphs::NodeType::host, issue)) issue(stream);
 }
 
 }  // namespace phantora

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/counters.h"
 
@@ -141,6 +142,16 @@ SignatureTable& signatures() {
 // zero a counter before their first kernel.
 bool is_later(OpScope* op, const Launch& launch) { return op && !launch.copy_kind && std::exchange(op->costed, true); }
 
+graphs::NodeType node_type(const Launch& launch) {
+  if (!launch.copy_kind) return graphs::NodeType::kernel;
+  return std::string_view(launch.copy_kind) == "memset" ? graphs::NodeType::memset : graphs::NodeType::memcpy;
+}
+
+void record_kernel(StreamId stream, uint32_t signature, uint32_t number, uint8_t flags) {
+  recorder::record(wire::RecordKind::kernel, stream, signature, number, flags);
+  counters::launches.add();
+}
+
 }  // namespace
 
 void push_op(OpScope* scope) {
@@ -152,16 +163,18 @@ void pop_op(OpScope* scope) { innermost_op = scope->outer; }
 
 OpScope* current_op() { return innermost_op; }
 
+uint32_t signature_of(OpScope* op, const Launch& launch) { return signatures().find_or_define(op, launch); }
+
 void launch(StreamId stream, const Launch& launch) {
   if (!recorder::active() || recorder::is_observer()) return;
-  OpScope* op = launch.host_func ? nullptr : innermost_op;
+  OpScope* op = innermost_op;
   uint32_t number = op ? op->launches++ : 0;
-  uint32_t signature = signatures().find_or_define(op, launch);
+  uint32_t signature = signature_of(op, launch);
   if (op) op->stream = stream;
   recorder::advance(config().launch_ns);
   uint8_t flags = is_later(op, launch) ? wire::later_launch : 0;
-  recorder::record(wire::RecordKind::kernel, stream, signature, number, flags);
-  counters::launches.add();
+  auto issue = [=](StreamId launched) { record_kernel(launched, signature, number, flags); };
+  if (!captures::add(stream, node_type(launch), issue)) issue(stream);
 }
 
 }  // namespace phantora

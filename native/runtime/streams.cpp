@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "phantora/capture.h"
 #include "phantora/device.h"
 #include "phantora/values.h"
 
@@ -53,6 +54,7 @@ class Table {
     std::lock_guard lock(mutex_);
     Stream* stream = lookup(handle);
     if (!stream) return std::nullopt;
+    if (captures::active(stream->info.id)) return stream->info.id;
     if (!stream->info.non_blocking && !blocking_.empty()) order_implicitly(*stream);
     ++stream->issued;
     return stream->info.id;
@@ -96,6 +98,12 @@ class Table {
     return slot;
   }
 
+  // CUDA calls it cudaErrorStreamCaptureImplicit, an error that no program goes on from.
+  [[noreturn]] static void refuse_to_wait_for_capture() {
+    fail("work was given to the legacy default stream, which would have to wait for a blocking stream that is captured",
+         "capture on a stream made with cudaStreamNonBlocking, or issue the work on another stream");
+  }
+
   void order_implicitly(Stream& stream) {
     int device = stream.info.device;
     auto found = legacy_.find(device);
@@ -108,7 +116,9 @@ class Table {
       return;
     }
     for (Stream* other : blocking_) {
-      if (other->info.device != device || other->seen_by_legacy >= other->issued) continue;
+      if (other->info.device != device) continue;
+      if (captures::active(other->info.id)) refuse_to_wait_for_capture();
+      if (other->seen_by_legacy >= other->issued) continue;
       order(other->info.id, stream.info.id);
       other->seen_by_legacy = other->issued;
     }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/launch.h"
 #include "phantora/memory.h"
@@ -61,7 +62,7 @@ void copy(StreamId stream, void* dst, const void* src, const Rows& rows, Wait wa
   copy_values(stream, dst, src, rows);
   bool waits =
       wait == Wait::always ? std::strcmp(kind, "d2d") != 0 && std::strcmp(kind, "p2p") != 0 : to.kind == Kind::plain;
-  if (waits) streams::synchronize(stream);
+  if (waits && !captures::active(stream)) streams::synchronize(stream);
 }
 
 void set(StreamId stream, void* dst, const void* pattern, size_t pattern_bytes, const Rows& rows) {

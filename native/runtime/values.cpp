@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "known_ranges.h"
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/counters.h"
 #include "phantora/launch.h"
@@ -140,7 +141,7 @@ void copy_out(void* dst, const void* src, size_t bytes, const Reader& reader) {
 // The common read, of known bytes that nothing stands before, without finding out who reads.
 bool read_known(StreamId stream, void* dst, const void* src, size_t bytes) {
   Guard guard(store().mutex);
-  if (!store().queue.idle(stream) || state(src, bytes) != State::known) return false;
+  if (!idle(stream) || state(src, bytes) != State::known) return false;
   std::memcpy(dst, src, bytes);
   store().unknown_reads.progress();
   return true;
@@ -219,6 +220,7 @@ void make_readable(void* p, size_t bytes) {
 }
 
 bool idle(StreamId stream) {
+  if (captures::active(stream)) return false;
   Guard guard(store().mutex);
   return store().queue.idle(stream);
 }
@@ -229,6 +231,7 @@ bool idle() {
 }
 
 void submit(StreamId stream, Task task) {
+  if (captures::attach(stream, [task](StreamId launched) { submit(launched, task); })) return;
   Lock lock;
   store().queue.submit(stream, std::move(task));
 }

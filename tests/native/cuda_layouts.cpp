@@ -31,6 +31,18 @@ SAME_NUMBER(cudart::Status::peer_access_not_enabled, cudaErrorPeerAccessNotEnabl
 SAME_NUMBER(cudart::Status::host_memory_already_registered, cudaErrorHostMemoryAlreadyRegistered);
 SAME_NUMBER(cudart::Status::host_memory_not_registered, cudaErrorHostMemoryNotRegistered);
 SAME_NUMBER(cudart::Status::not_supported, cudaErrorNotSupported);
+SAME_NUMBER(cudart::Status::illegal_state, cudaErrorIllegalState);
+SAME_NUMBER(cudart::Status::stream_capture_unsupported, cudaErrorStreamCaptureUnsupported);
+SAME_NUMBER(cudart::Status::stream_capture_invalidated, cudaErrorStreamCaptureInvalidated);
+SAME_NUMBER(cudart::Status::stream_capture_merge, cudaErrorStreamCaptureMerge);
+SAME_NUMBER(cudart::Status::stream_capture_unmatched, cudaErrorStreamCaptureUnmatched);
+SAME_NUMBER(cudart::Status::stream_capture_unjoined, cudaErrorStreamCaptureUnjoined);
+SAME_NUMBER(cudart::Status::stream_capture_isolation, cudaErrorStreamCaptureIsolation);
+SAME_NUMBER(cudart::Status::captured_event, cudaErrorCapturedEvent);
+SAME_NUMBER(cudart::Status::stream_capture_wrong_thread, cudaErrorStreamCaptureWrongThread);
+SAME_NUMBER(cudart::Status::graph_update_failure, cudaErrorGraphExecUpdateFailure);
+SAME_NUMBER(cudart::event_external, cudaEventRecordExternal);
+SAME_NUMBER(cudart::event_external, cudaEventWaitExternal);
 
 SAME_NUMBER(cudart::CopyKind::host_to_device, cudaMemcpyHostToDevice);
 SAME_NUMBER(cudart::CopyKind::device_to_host, cudaMemcpyDeviceToHost);
@@ -60,6 +72,16 @@ SAME_FIELD(cudart::FunctionAttributes, non_portable_cluster_size_allowed, cudaFu
 SAME_SIZE(cudart::LaunchConfig, cudaLaunchConfig_t);
 SAME_FIELD(cudart::LaunchConfig, stream, cudaLaunchConfig_t, stream);
 SAME_FIELD(cudart::LaunchConfig, attribute_count, cudaLaunchConfig_t, numAttrs);
+SAME_SIZE(cudart::KernelNodeParameters, cudaKernelNodeParams);
+SAME_FIELD(cudart::KernelNodeParameters, arguments, cudaKernelNodeParams, kernelParams);
+SAME_SIZE(cudart::MemsetParameters, cudaMemsetParams);
+SAME_FIELD(cudart::MemsetParameters, height, cudaMemsetParams, height);
+SAME_SIZE(cudart::HostNodeParameters, cudaHostNodeParams);
+SAME_SIZE(cudart::GraphEdge, cudaGraphEdgeData);
+SAME_SIZE(cudart::GraphInstantiateParameters, cudaGraphInstantiateParams);
+SAME_FIELD(cudart::GraphInstantiateParameters, result, cudaGraphInstantiateParams, result_out);
+SAME_SIZE(cudart::GraphUpdateResult, cudaGraphExecUpdateResultInfo);
+SAME_FIELD(cudart::GraphUpdateResult, error_from_node, cudaGraphExecUpdateResultInfo, errorFromNode);
 SAME_SIZE(cudart::PitchedPointer, cudaPitchedPtr);
 SAME_SIZE(cudart::Extent, cudaExtent);
 

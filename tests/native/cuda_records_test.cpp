@@ -187,8 +187,6 @@ void waits_for_ever() {
   cudaDeviceSynchronize();
 }
 
-void graph() { cudaStreamBeginCapture(new_stream(), 0); }
-
 const std::map<std::string, void (*)()> cases = {
     {"known_waits", known_waits},
     {"sync", sync_moves_the_clock},
@@ -202,7 +200,6 @@ const std::map<std::string, void (*)()> cases = {
     {"correction", correction},
     {"fork", forked_child},
     {"wait", waits_for_ever},
-    {"graph", graph},
     {"op", op_with_copies},
 };
 

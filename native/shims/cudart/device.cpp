@@ -204,6 +204,7 @@ Status cudaDeviceGetByPCIBusId(int* device, const char* text) {
 }
 
 Status cudaDeviceSynchronize() {
+  if (captures::forbids_unsafe()) return done(Status::stream_capture_unsupported);
   device::synchronize(device::current());
   return Status::success;
 }

@@ -33,6 +33,7 @@ constexpr Description descriptions[] = {
     {Status::invalid_device, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {Status::unsupported_limit, "cudaErrorUnsupportedLimit", "limit is not supported on this architecture"},
     {Status::invalid_resource_handle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {Status::illegal_state, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {Status::symbol_not_found, "cudaErrorSymbolNotFound", "named symbol not found"},
     {Status::not_ready, "cudaErrorNotReady", "device not ready"},
     {Status::peer_access_already_enabled, "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
@@ -42,6 +43,24 @@ constexpr Description descriptions[] = {
     {Status::host_memory_not_registered, "cudaErrorHostMemoryNotRegistered",
      "pointer does not correspond to a registered memory region"},
     {Status::not_supported, "cudaErrorNotSupported", "operation not supported"},
+    {Status::stream_capture_unsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {Status::stream_capture_invalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {Status::stream_capture_merge, "cudaErrorStreamCaptureMerge",
+     "operation would result in a merge of separate capture sequences"},
+    {Status::stream_capture_unmatched, "cudaErrorStreamCaptureUnmatched",
+     "capture was not ended in the same stream as it began"},
+    {Status::stream_capture_unjoined, "cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work"},
+    {Status::stream_capture_isolation, "cudaErrorStreamCaptureIsolation",
+     "dependency created on uncaptured work in another stream"},
+    {Status::captured_event, "cudaErrorCapturedEvent",
+     "operation not permitted on an event last recorded in a capturing stream"},
+    {Status::stream_capture_wrong_thread, "cudaErrorStreamCaptureWrongThread",
+     "attempt to terminate a thread-local capture sequence from another thread"},
+    {Status::graph_update_failure, "cudaErrorGraphExecUpdateFailure",
+     "the graph update was not performed because it included changes which violated constraints specific to "
+     "instantiated graph update"},
 };
 
 const Description* describe(Status status) {
@@ -57,6 +76,8 @@ Status done(Status status) {
   if (status != Status::success) last_error = status;
   return status;
 }
+
+Status done(captures::Error error) { return done(static_cast<Status>(error)); }
 
 Status if_running(Status status) {
   if (!recorder::has_ended()) return done(status);

@@ -24,18 +24,20 @@ Status cudaEventDestroy(Event event) {
   return done(events::destroy(event) ? Status::success : Status::invalid_resource_handle);
 }
 
-Status cudaEventRecord(Event event, Stream stream) {
+Status cudaEventRecordWithFlags(Event event, Stream stream, unsigned flags) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
   recorder::charge_call();
-  return done(events::record(event, *id) ? Status::success : Status::invalid_resource_handle);
+  bool recorded = events::record(event, *id, flags & event_external);
+  return done(recorded ? Status::success : Status::invalid_resource_handle);
 }
 
-Status cudaEventRecordWithFlags(Event event, Stream stream, unsigned) { return cudaEventRecord(event, stream); }
+Status cudaEventRecord(Event event, Stream stream) { return cudaEventRecordWithFlags(event, stream, 0); }
 
 Status cudaEventQuery(Event event) {
   std::optional<events::Info> info = events::find(event);
   if (!info) return done(Status::invalid_resource_handle);
+  if (info->captured) return done(Status::captured_event);
   recorder::charge_call();
   return if_running(events::is_complete(info->recording) ? Status::success : Status::not_ready);
 }
@@ -43,6 +45,7 @@ Status cudaEventQuery(Event event) {
 Status cudaEventSynchronize(Event event) {
   std::optional<events::Info> info = events::find(event);
   if (!info) return done(Status::invalid_resource_handle);
+  if (info->captured) return done(Status::captured_event);
   events::synchronize(info->recording);
   return Status::success;
 }

@@ -15,6 +15,7 @@ constexpr size_t pitch_bytes = 512;
 Status allocate(void** pointer, size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return Status::success;
+  if (captures::forbids_unsafe()) return done(Status::stream_capture_unsupported);
   recorder::charge_call();
   *pointer = memory::allocate(device::current(), bytes);
   return done(*pointer ? Status::success : Status::memory_allocation);
@@ -24,6 +25,7 @@ Status release(void* pointer, memory::Kind kind) {
   if (!pointer) return Status::success;
   memory::Region region = memory::find(pointer);
   if (region.base != pointer || region.kind != kind) return done(Status::invalid_value);
+  if (captures::forbids_unsafe()) return done(Status::stream_capture_unsupported);
   device::synchronize(device::current());  // CUDA waits for the device before it takes memory away
   memory::release(pointer);
   return Status::success;

@@ -1,4 +1,5 @@
 // The variants that code compiled with --default-stream per-thread calls: stream 0 is the calling thread's own.
+#include "cudart/graph.h"
 #include "cudart/types.h"
 #include "phantora/streams.h"
 
@@ -32,6 +33,15 @@ Status cudaStreamGetPriority(Stream, int*);
 Status cudaStreamGetId(Stream, unsigned long long*);
 Status cudaStreamGetDevice(Stream, int*);
 Status cudaStreamIsCapturing(Stream, int*);
+Status cudaStreamBeginCapture(Stream, int);
+Status cudaStreamBeginCaptureToGraph(Stream, GraphHandle, const NodeHandle*, const GraphEdge*, size_t, int);
+Status cudaStreamEndCapture(Stream, GraphHandle*);
+Status cudaStreamGetCaptureInfo(Stream, int*, unsigned long long*, GraphHandle*, const NodeHandle**, const GraphEdge**,
+                                size_t*);
+Status cudaStreamUpdateCaptureDependencies(Stream, NodeHandle*, const GraphEdge*, size_t, unsigned);
+Status cudaGraphInstantiateWithParams(ExecutableHandle*, GraphHandle, GraphInstantiateParameters*);
+Status cudaGraphLaunch(ExecutableHandle, Stream);
+Status cudaGraphUpload(ExecutableHandle, Stream);
 
 Status cudaEventRecord_ptsz(Event event, Stream stream) { return cudaEventRecord(event, own(stream)); }
 
@@ -112,6 +122,38 @@ Status cudaStreamGetPriority_ptsz(Stream stream, int* value) { return cudaStream
 Status cudaStreamGetId_ptsz(Stream stream, unsigned long long* id) { return cudaStreamGetId(own(stream), id); }
 Status cudaStreamGetDevice_ptsz(Stream stream, int* device) { return cudaStreamGetDevice(own(stream), device); }
 Status cudaStreamIsCapturing_ptsz(Stream stream, int* status) { return cudaStreamIsCapturing(own(stream), status); }
+
+Status cudaStreamBeginCapture_ptsz(Stream stream, int mode) { return cudaStreamBeginCapture(own(stream), mode); }
+
+Status cudaStreamBeginCaptureToGraph_ptsz(Stream stream, GraphHandle graph, const NodeHandle* nodes,
+                                          const GraphEdge* edges, size_t count, int mode) {
+  return cudaStreamBeginCaptureToGraph(own(stream), graph, nodes, edges, count, mode);
+}
+
+Status cudaStreamEndCapture_ptsz(Stream stream, GraphHandle* graph) { return cudaStreamEndCapture(own(stream), graph); }
+
+Status cudaStreamGetCaptureInfo_ptsz(Stream stream, int* status, unsigned long long* id, GraphHandle* graph,
+                                     const NodeHandle** nodes, const GraphEdge** edges, size_t* count) {
+  return cudaStreamGetCaptureInfo(own(stream), status, id, graph, nodes, edges, count);
+}
+
+Status cudaStreamUpdateCaptureDependencies_ptsz(Stream stream, NodeHandle* nodes, const GraphEdge* edges, size_t count,
+                                                unsigned flags) {
+  return cudaStreamUpdateCaptureDependencies(own(stream), nodes, edges, count, flags);
+}
+
+Status cudaGraphInstantiateWithParams_ptsz(ExecutableHandle* executable, GraphHandle graph,
+                                           GraphInstantiateParameters* parameters) {
+  return cudaGraphInstantiateWithParams(executable, graph, parameters);
+}
+
+Status cudaGraphLaunch_ptsz(ExecutableHandle executable, Stream stream) {
+  return cudaGraphLaunch(executable, own(stream));
+}
+
+Status cudaGraphUpload_ptsz(ExecutableHandle executable, Stream stream) {
+  return cudaGraphUpload(executable, own(stream));
+}
 
 }  // extern "C"
 

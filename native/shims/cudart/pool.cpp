@@ -3,8 +3,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "cudart/error.h"
+#include "phantora/capture.h"
 #include "phantora/device.h"
 #include "phantora/memory.h"
 #include "phantora/recorder.h"
@@ -111,6 +113,12 @@ Pools& pools() {
   return *table;
 }
 
+[[noreturn]] void refuse_in_capture(const char* function) {
+  fail(std::string(function) + " of " PHANTORA_SONAME
+                               " on a captured stream: memory nodes of graphs are not emulated yet",
+       "allocate before the capture; PyTorch does with its native allocator (PYTORCH_ALLOC_CONF=backend:native)");
+}
+
 PoolState& state(Pool pool) { return *static_cast<PoolState*>(pool); }
 
 }  // namespace
@@ -127,7 +135,9 @@ Status cudaDeviceGetMemPool(Pool* pool, int device) { return cudaDeviceGetDefaul
 
 Status cudaMallocFromPoolAsync(void** pointer, size_t bytes, Pool pool, Stream stream) {
   if (!pointer || !pool) return done(Status::invalid_value);
-  if (!streams::enter(stream)) return done(Status::invalid_resource_handle);
+  std::optional<StreamId> id = streams::enter(stream);
+  if (!id) return done(Status::invalid_resource_handle);
+  if (captures::active(*id)) refuse_in_capture("cudaMallocAsync");
   recorder::charge_call();
   return done(pools().allocate(state(pool), pointer, bytes));
 }
@@ -143,6 +153,7 @@ Status cudaFreeAsync(void* pointer, Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
   if (memory::find(pointer).base != pointer) return done(Status::invalid_value);
+  if (captures::active(*id)) refuse_in_capture("cudaFreeAsync");
   recorder::charge_call();
   pools().forget(pointer);
   values::submit(*id, [pointer] { memory::release(pointer); });
@@ -166,7 +177,7 @@ Status cudaMemPoolSetAccess(Pool pool, const void*, size_t) {
   return done(pool ? Status::success : Status::invalid_value);
 }
 
-// Memory that graphs own: there are no graphs.
+// Memory that graphs own: their nodes allocate none.
 Status cudaDeviceGetGraphMemAttribute(int, int, void* value) {
   *static_cast<uint64_t*>(value) = 0;
   return Status::success;

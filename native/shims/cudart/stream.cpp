@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cudart/error.h"
+#include "phantora/capture.h"
 #include "phantora/device.h"
 #include "phantora/events.h"
 #include "phantora/host_function.h"
@@ -62,6 +63,7 @@ Status cudaStreamGetDevice(Stream stream, int* device) {
 Status cudaStreamSynchronize(Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);  // the legacy stream waits for the blocking ones
   if (!id) return done(Status::invalid_resource_handle);
+  if (captures::forbids_wait(*id)) return done(Status::stream_capture_unsupported);
   streams::synchronize(*id);
   return Status::success;
 }
@@ -69,17 +71,16 @@ Status cudaStreamSynchronize(Stream stream) {
 Status cudaStreamQuery(Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
+  if (captures::forbids_wait(*id)) return done(Status::stream_capture_unsupported);
   recorder::charge_call();
   return if_running(streams::is_idle(*id) ? Status::success : Status::not_ready);
 }
 
-Status cudaStreamWaitEvent(Stream stream, Event event, unsigned) {
+Status cudaStreamWaitEvent(Stream stream, Event event, unsigned flags) {
   std::optional<StreamId> id = streams::enter(stream);
-  std::optional<events::Info> info = events::find(event);
-  if (!id || !info) return done(Status::invalid_resource_handle);
+  if (!id || !events::find(event)) return done(Status::invalid_resource_handle);
   recorder::charge_call();
-  events::wait(*id, info->recording);
-  return Status::success;
+  return done(events::wait(*id, streams::find(stream)->device, event, flags & event_external));
 }
 
 Status cudaLaunchHostFunc(Stream stream, void (*function)(void*), void* data) {

@@ -18,6 +18,7 @@ enum class Status : int {
   invalid_device = 101,
   unsupported_limit = 215,
   invalid_resource_handle = 400,
+  illegal_state = 401,
   symbol_not_found = 500,
   not_ready = 600,
   peer_access_already_enabled = 704,
@@ -25,6 +26,15 @@ enum class Status : int {
   host_memory_already_registered = 712,
   host_memory_not_registered = 713,
   not_supported = 801,
+  stream_capture_unsupported = 900,
+  stream_capture_invalidated = 901,
+  stream_capture_merge = 902,
+  stream_capture_unmatched = 903,
+  stream_capture_unjoined = 904,
+  stream_capture_isolation = 905,
+  captured_event = 907,
+  stream_capture_wrong_thread = 908,
+  graph_update_failure = 910,
 };
 
 enum class CopyKind : int {
@@ -71,6 +81,7 @@ enum class EntryPointQuery : int { success = 0, symbol_not_found = 1, version_no
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
 inline constexpr unsigned event_interprocess = 4;
+inline constexpr unsigned event_external = 1;  // of cudaEventRecordWithFlags and cudaStreamWaitEvent
 
 using Stream = void*;        // cudaStream_t
 using Event = void*;         // cudaEvent_t
@@ -114,6 +125,46 @@ struct LaunchConfig {
   Stream stream;
   void* attributes;
   unsigned attribute_count;
+};
+
+struct KernelNodeParameters {
+  void* function;
+  Dim3 grid;
+  Dim3 block;
+  unsigned shared_bytes;
+  void** arguments;
+  void** extra;
+};
+
+struct MemsetParameters {
+  void* dst;
+  size_t pitch;
+  unsigned value;
+  unsigned element_bytes;
+  size_t width;
+  size_t height;
+};
+
+struct HostNodeParameters {
+  void (*function)(void*);
+  void* data;
+};
+
+struct GraphEdge {  // cudaGraphEdgeData: all zeros is an ordinary dependency
+  unsigned char from_port, to_port, type, reserved[5];
+};
+
+struct GraphInstantiateParameters {
+  unsigned long long flags;
+  Stream upload_stream;
+  void* error_node;
+  int result;
+};
+
+struct GraphUpdateResult {
+  int result;
+  void* error_node;
+  void* error_from_node;
 };
 
 struct PitchedPointer {

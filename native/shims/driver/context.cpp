@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "driver/types.h"
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/device.h"
 #include "phantora/recorder.h"
@@ -79,6 +80,7 @@ Status cuCtxGetApiVersion(Context, unsigned* version) {
 }
 
 Status cuCtxSynchronize() {
+  if (captures::forbids_unsafe()) return Status::stream_capture_unsupported;
   device::synchronize(device::current());
   return Status::success;
 }

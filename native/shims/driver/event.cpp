@@ -16,18 +16,19 @@ Status cuEventCreate(Event* event, unsigned flags) {
 
 Status cuEventDestroy_v2(Event event) { return events::destroy(event) ? Status::success : Status::invalid_handle; }
 
-Status cuEventRecord(Event event, Stream stream) {
+Status cuEventRecordWithFlags(Event event, Stream stream, unsigned flags) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Status::invalid_handle;
   recorder::charge_call();
-  return events::record(event, *id) ? Status::success : Status::invalid_handle;
+  return events::record(event, *id, flags & event_external) ? Status::success : Status::invalid_handle;
 }
 
-Status cuEventRecordWithFlags(Event event, Stream stream, unsigned) { return cuEventRecord(event, stream); }
+Status cuEventRecord(Event event, Stream stream) { return cuEventRecordWithFlags(event, stream, 0); }
 
 Status cuEventQuery(Event event) {
   std::optional<events::Info> info = events::find(event);
   if (!info) return Status::invalid_handle;
+  if (info->captured) return Status::captured_event;
   recorder::charge_call();
   return events::is_complete(info->recording) ? Status::success : Status::not_ready;
 }
@@ -35,6 +36,7 @@ Status cuEventQuery(Event event) {
 Status cuEventSynchronize(Event event) {
   std::optional<events::Info> info = events::find(event);
   if (!info) return Status::invalid_handle;
+  if (info->captured) return Status::captured_event;
   events::synchronize(info->recording);
   return Status::success;
 }

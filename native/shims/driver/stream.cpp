@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/types.h"
+#include "phantora/capture.h"
 #include "phantora/device.h"
 #include "phantora/events.h"
 #include "phantora/host_function.h"
@@ -12,7 +13,7 @@ namespace phantora::driver {
 namespace {
 
 constexpr int greatest_priority = -5;
-constexpr int not_capturing = 0;
+constexpr int not_capturing = 0, capturing = 1, invalidated = 2;
 
 template <typename Use>
 Status with_stream(Stream stream, Use use) {
@@ -40,6 +41,7 @@ Status cuStreamDestroy_v2(Stream stream) { return streams::destroy(stream) ? Sta
 Status cuStreamSynchronize(Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Status::invalid_handle;
+  if (captures::forbids_wait(*id)) return Status::stream_capture_unsupported;
   streams::synchronize(*id);
   return Status::success;
 }
@@ -47,17 +49,16 @@ Status cuStreamSynchronize(Stream stream) {
 Status cuStreamQuery(Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Status::invalid_handle;
+  if (captures::forbids_wait(*id)) return Status::stream_capture_unsupported;
   recorder::charge_call();
   return streams::is_idle(*id) ? Status::success : Status::not_ready;
 }
 
-Status cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+Status cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
   std::optional<StreamId> id = streams::enter(stream);
-  std::optional<events::Info> info = events::find(event);
-  if (!id || !info) return Status::invalid_handle;
+  if (!id || !events::find(event)) return Status::invalid_handle;
   recorder::charge_call();
-  events::wait(*id, info->recording);
-  return Status::success;
+  return static_cast<Status>(events::wait(*id, streams::find(stream)->device, event, flags & event_external));
 }
 
 Status cuStreamGetPriority(Stream stream, int* priority) {
@@ -77,7 +78,10 @@ Status cuStreamGetDevice(Stream stream, Device* device) {
 }
 
 Status cuStreamIsCapturing(Stream stream, int* status) {
-  return with_stream(stream, [&](const streams::Info&) { *status = not_capturing; });
+  return with_stream(stream, [&](const streams::Info& info) {
+    std::optional<captures::Info> capture = captures::info(info.id);
+    *status = !capture ? not_capturing : capture->valid ? capturing : invalidated;
+  });
 }
 
 Status cuLaunchHostFunc(Stream stream, void (*function)(void*), void* data) {

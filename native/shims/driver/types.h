@@ -18,9 +18,18 @@ enum class Status : int {
   host_memory_already_registered = 712,
   host_memory_not_registered = 713,
   invalid_handle = 400,
+  illegal_state = 401,
   not_found = 500,
   not_ready = 600,
   not_supported = 801,
+  stream_capture_unsupported = 900,
+  stream_capture_invalidated = 901,
+  stream_capture_merge = 902,
+  stream_capture_unmatched = 903,
+  stream_capture_unjoined = 904,
+  stream_capture_isolation = 905,
+  captured_event = 907,
+  stream_capture_wrong_thread = 908,
 };
 
 using Device = int;              // CUdevice
@@ -70,6 +79,7 @@ enum class EntryPointQuery : int { success = 0, symbol_not_found = 1, version_no
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
 inline constexpr unsigned event_interprocess = 4;
+inline constexpr unsigned event_external = 1;  // of cuEventRecordWithFlags and cuStreamWaitEvent
 inline constexpr uint64_t entry_points_per_thread_stream = 2;
 
 struct LaunchConfig {

@@ -62,36 +62,19 @@ UNSUPPORTED(cudaGetSurfaceObjectResourceDesc)
 UNSUPPORTED(cudaGetTextureObjectResourceDesc)
 UNSUPPORTED(cudaGetTextureObjectResourceViewDesc)
 UNSUPPORTED(cudaGetTextureObjectTextureDesc)
-UNSUPPORTED(cudaGraphAddChildGraphNode)
-UNSUPPORTED(cudaGraphAddDependencies)
-UNSUPPORTED(cudaGraphAddEmptyNode)
-UNSUPPORTED(cudaGraphAddEventRecordNode)
-UNSUPPORTED(cudaGraphAddEventWaitNode)
 UNSUPPORTED(cudaGraphAddExternalSemaphoresSignalNode)
 UNSUPPORTED(cudaGraphAddExternalSemaphoresWaitNode)
-UNSUPPORTED(cudaGraphAddHostNode)
-UNSUPPORTED(cudaGraphAddKernelNode)
 UNSUPPORTED(cudaGraphAddMemAllocNode)
 UNSUPPORTED(cudaGraphAddMemFreeNode)
 UNSUPPORTED(cudaGraphAddMemcpyNode)
-UNSUPPORTED(cudaGraphAddMemcpyNode1D)
 UNSUPPORTED(cudaGraphAddMemcpyNodeFromSymbol)
 UNSUPPORTED(cudaGraphAddMemcpyNodeToSymbol)
-UNSUPPORTED(cudaGraphAddMemsetNode)
-UNSUPPORTED(cudaGraphAddNode)
-UNSUPPORTED(cudaGraphChildGraphNodeGetGraph)
-UNSUPPORTED(cudaGraphClone)
-UNSUPPORTED(cudaGraphConditionalHandleCreate)
-UNSUPPORTED(cudaGraphCreate)
-UNSUPPORTED(cudaGraphDebugDotPrint)
-UNSUPPORTED(cudaGraphDestroy)
 UNSUPPORTED(cudaGraphDestroyNode)
 UNSUPPORTED(cudaGraphEventRecordNodeGetEvent)
 UNSUPPORTED(cudaGraphEventRecordNodeSetEvent)
 UNSUPPORTED(cudaGraphEventWaitNodeGetEvent)
 UNSUPPORTED(cudaGraphEventWaitNodeSetEvent)
 UNSUPPORTED(cudaGraphExecChildGraphNodeSetParams)
-UNSUPPORTED(cudaGraphExecDestroy)
 UNSUPPORTED(cudaGraphExecEventRecordNodeSetEvent)
 UNSUPPORTED(cudaGraphExecEventWaitNodeSetEvent)
 UNSUPPORTED(cudaGraphExecExternalSemaphoresSignalNodeSetParams)
@@ -105,27 +88,17 @@ UNSUPPORTED(cudaGraphExecMemcpyNodeSetParamsFromSymbol)
 UNSUPPORTED(cudaGraphExecMemcpyNodeSetParamsToSymbol)
 UNSUPPORTED(cudaGraphExecMemsetNodeSetParams)
 UNSUPPORTED(cudaGraphExecNodeSetParams)
-UNSUPPORTED(cudaGraphExecUpdate)
 UNSUPPORTED(cudaGraphExternalSemaphoresSignalNodeGetParams)
 UNSUPPORTED(cudaGraphExternalSemaphoresSignalNodeSetParams)
 UNSUPPORTED(cudaGraphExternalSemaphoresWaitNodeGetParams)
 UNSUPPORTED(cudaGraphExternalSemaphoresWaitNodeSetParams)
-UNSUPPORTED(cudaGraphGetEdges)
-UNSUPPORTED(cudaGraphGetNodes)
-UNSUPPORTED(cudaGraphGetRootNodes)
 UNSUPPORTED(cudaGraphHostNodeGetParams)
 UNSUPPORTED(cudaGraphHostNodeSetParams)
-UNSUPPORTED(cudaGraphInstantiate)
-UNSUPPORTED(cudaGraphInstantiateWithFlags)
-UNSUPPORTED(cudaGraphInstantiateWithParams)
-UNSUPPORTED(cudaGraphInstantiateWithParams_ptsz)
 UNSUPPORTED(cudaGraphKernelNodeCopyAttributes)
 UNSUPPORTED(cudaGraphKernelNodeGetAttribute)
 UNSUPPORTED(cudaGraphKernelNodeGetParams)
 UNSUPPORTED(cudaGraphKernelNodeSetAttribute)
 UNSUPPORTED(cudaGraphKernelNodeSetParams)
-UNSUPPORTED(cudaGraphLaunch)
-UNSUPPORTED(cudaGraphLaunch_ptsz)
 UNSUPPORTED(cudaGraphMemAllocNodeGetParams)
 UNSUPPORTED(cudaGraphMemFreeNodeGetParams)
 UNSUPPORTED(cudaGraphMemcpyNodeGetParams)
@@ -136,17 +109,9 @@ UNSUPPORTED(cudaGraphMemcpyNodeSetParamsToSymbol)
 UNSUPPORTED(cudaGraphMemsetNodeGetParams)
 UNSUPPORTED(cudaGraphMemsetNodeSetParams)
 UNSUPPORTED(cudaGraphNodeFindInClone)
-UNSUPPORTED(cudaGraphNodeGetDependencies)
-UNSUPPORTED(cudaGraphNodeGetDependentNodes)
 UNSUPPORTED(cudaGraphNodeGetEnabled)
-UNSUPPORTED(cudaGraphNodeGetType)
 UNSUPPORTED(cudaGraphNodeSetEnabled)
 UNSUPPORTED(cudaGraphNodeSetParams)
-UNSUPPORTED(cudaGraphReleaseUserObject)
-UNSUPPORTED(cudaGraphRemoveDependencies)
-UNSUPPORTED(cudaGraphRetainUserObject)
-UNSUPPORTED(cudaGraphUpload)
-UNSUPPORTED(cudaGraphUpload_ptsz)
 UNSUPPORTED(cudaGraphicsEGLRegisterImage)
 UNSUPPORTED(cudaGraphicsGLRegisterBuffer)
 UNSUPPORTED(cudaGraphicsGLRegisterImage)
@@ -255,22 +220,12 @@ UNSUPPORTED(cudaSignalExternalSemaphoresAsync)
 UNSUPPORTED(cudaSignalExternalSemaphoresAsync_ptsz)
 UNSUPPORTED(cudaStreamAttachMemAsync)
 UNSUPPORTED(cudaStreamAttachMemAsync_ptsz)
-UNSUPPORTED(cudaStreamBeginCaptureToGraph_ptsz)
-UNSUPPORTED(cudaStreamBeginCapture_ptsz)
 UNSUPPORTED(cudaStreamCopyAttributes)
 UNSUPPORTED(cudaStreamCopyAttributes_ptsz)
-UNSUPPORTED(cudaStreamEndCapture)
-UNSUPPORTED(cudaStreamEndCapture_ptsz)
 UNSUPPORTED(cudaStreamGetAttribute)
 UNSUPPORTED(cudaStreamGetAttribute_ptsz)
-UNSUPPORTED(cudaStreamGetCaptureInfo_ptsz)
 UNSUPPORTED(cudaStreamSetAttribute)
 UNSUPPORTED(cudaStreamSetAttribute_ptsz)
-UNSUPPORTED(cudaStreamUpdateCaptureDependencies)
-UNSUPPORTED(cudaStreamUpdateCaptureDependencies_ptsz)
-UNSUPPORTED(cudaUserObjectCreate)
-UNSUPPORTED(cudaUserObjectRelease)
-UNSUPPORTED(cudaUserObjectRetain)
 UNSUPPORTED(cudaVDPAUGetDevice)
 UNSUPPORTED(cudaVDPAUSetVDPAUDevice)
 UNSUPPORTED(cudaWaitExternalSemaphoresAsync)
@@ -340,6 +295,41 @@ extern void cudaGetKernel(void);
 extern void cudaGetLastError(void);
 extern void cudaGetSymbolAddress(void);
 extern void cudaGetSymbolSize(void);
+extern void cudaGraphAddChildGraphNode(void);
+extern void cudaGraphAddDependencies(void);
+extern void cudaGraphAddEmptyNode(void);
+extern void cudaGraphAddEventRecordNode(void);
+extern void cudaGraphAddEventWaitNode(void);
+extern void cudaGraphAddHostNode(void);
+extern void cudaGraphAddKernelNode(void);
+extern void cudaGraphAddMemcpyNode1D(void);
+extern void cudaGraphAddMemsetNode(void);
+extern void cudaGraphAddNode(void);
+extern void cudaGraphChildGraphNodeGetGraph(void);
+extern void cudaGraphClone(void);
+extern void cudaGraphConditionalHandleCreate(void);
+extern void cudaGraphCreate(void);
+extern void cudaGraphDebugDotPrint(void);
+extern void cudaGraphDestroy(void);
+extern void cudaGraphExecDestroy(void);
+extern void cudaGraphExecUpdate(void);
+extern void cudaGraphGetEdges(void);
+extern void cudaGraphGetNodes(void);
+extern void cudaGraphGetRootNodes(void);
+extern void cudaGraphInstantiate(void);
+extern void cudaGraphInstantiateWithFlags(void);
+extern void cudaGraphInstantiateWithParams(void);
+extern void cudaGraphInstantiateWithParams_ptsz(void);
+extern void cudaGraphLaunch(void);
+extern void cudaGraphLaunch_ptsz(void);
+extern void cudaGraphNodeGetDependencies(void);
+extern void cudaGraphNodeGetDependentNodes(void);
+extern void cudaGraphNodeGetType(void);
+extern void cudaGraphReleaseUserObject(void);
+extern void cudaGraphRemoveDependencies(void);
+extern void cudaGraphRetainUserObject(void);
+extern void cudaGraphUpload(void);
+extern void cudaGraphUpload_ptsz(void);
 extern void cudaHostAlloc(void);
 extern void cudaHostGetDevicePointer(void);
 extern void cudaHostGetFlags(void);
@@ -404,11 +394,16 @@ extern void cudaStreamAddCallback(void);
 extern void cudaStreamAddCallback_ptsz(void);
 extern void cudaStreamBeginCapture(void);
 extern void cudaStreamBeginCaptureToGraph(void);
+extern void cudaStreamBeginCaptureToGraph_ptsz(void);
+extern void cudaStreamBeginCapture_ptsz(void);
 extern void cudaStreamCreate(void);
 extern void cudaStreamCreateWithFlags(void);
 extern void cudaStreamCreateWithPriority(void);
 extern void cudaStreamDestroy(void);
+extern void cudaStreamEndCapture(void);
+extern void cudaStreamEndCapture_ptsz(void);
 extern void cudaStreamGetCaptureInfo(void);
+extern void cudaStreamGetCaptureInfo_ptsz(void);
 extern void cudaStreamGetDevice(void);
 extern void cudaStreamGetDevice_ptsz(void);
 extern void cudaStreamGetFlags(void);
@@ -423,9 +418,14 @@ extern void cudaStreamQuery(void);
 extern void cudaStreamQuery_ptsz(void);
 extern void cudaStreamSynchronize(void);
 extern void cudaStreamSynchronize_ptsz(void);
+extern void cudaStreamUpdateCaptureDependencies(void);
+extern void cudaStreamUpdateCaptureDependencies_ptsz(void);
 extern void cudaStreamWaitEvent(void);
 extern void cudaStreamWaitEvent_ptsz(void);
 extern void cudaThreadExchangeStreamCaptureMode(void);
+extern void cudaUserObjectCreate(void);
+extern void cudaUserObjectRelease(void);
+extern void cudaUserObjectRetain(void);
 
 const struct phantora_function phantora_functions[] = {
     {"__cudaGetKernel", (void*)&__cudaGetKernel, phantora_function_emulated},
@@ -550,36 +550,36 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGetTextureObjectResourceDesc", (void*)&cudaGetTextureObjectResourceDesc, phantora_function_unsupported},
     {"cudaGetTextureObjectResourceViewDesc", (void*)&cudaGetTextureObjectResourceViewDesc, phantora_function_unsupported},
     {"cudaGetTextureObjectTextureDesc", (void*)&cudaGetTextureObjectTextureDesc, phantora_function_unsupported},
-    {"cudaGraphAddChildGraphNode", (void*)&cudaGraphAddChildGraphNode, phantora_function_unsupported},
-    {"cudaGraphAddDependencies", (void*)&cudaGraphAddDependencies, phantora_function_unsupported},
-    {"cudaGraphAddEmptyNode", (void*)&cudaGraphAddEmptyNode, phantora_function_unsupported},
-    {"cudaGraphAddEventRecordNode", (void*)&cudaGraphAddEventRecordNode, phantora_function_unsupported},
-    {"cudaGraphAddEventWaitNode", (void*)&cudaGraphAddEventWaitNode, phantora_function_unsupported},
+    {"cudaGraphAddChildGraphNode", (void*)&cudaGraphAddChildGraphNode, phantora_function_emulated},
+    {"cudaGraphAddDependencies", (void*)&cudaGraphAddDependencies, phantora_function_emulated},
+    {"cudaGraphAddEmptyNode", (void*)&cudaGraphAddEmptyNode, phantora_function_emulated},
+    {"cudaGraphAddEventRecordNode", (void*)&cudaGraphAddEventRecordNode, phantora_function_emulated},
+    {"cudaGraphAddEventWaitNode", (void*)&cudaGraphAddEventWaitNode, phantora_function_emulated},
     {"cudaGraphAddExternalSemaphoresSignalNode", (void*)&cudaGraphAddExternalSemaphoresSignalNode, phantora_function_unsupported},
     {"cudaGraphAddExternalSemaphoresWaitNode", (void*)&cudaGraphAddExternalSemaphoresWaitNode, phantora_function_unsupported},
-    {"cudaGraphAddHostNode", (void*)&cudaGraphAddHostNode, phantora_function_unsupported},
-    {"cudaGraphAddKernelNode", (void*)&cudaGraphAddKernelNode, phantora_function_unsupported},
+    {"cudaGraphAddHostNode", (void*)&cudaGraphAddHostNode, phantora_function_emulated},
+    {"cudaGraphAddKernelNode", (void*)&cudaGraphAddKernelNode, phantora_function_emulated},
     {"cudaGraphAddMemAllocNode", (void*)&cudaGraphAddMemAllocNode, phantora_function_unsupported},
     {"cudaGraphAddMemFreeNode", (void*)&cudaGraphAddMemFreeNode, phantora_function_unsupported},
     {"cudaGraphAddMemcpyNode", (void*)&cudaGraphAddMemcpyNode, phantora_function_unsupported},
-    {"cudaGraphAddMemcpyNode1D", (void*)&cudaGraphAddMemcpyNode1D, phantora_function_unsupported},
+    {"cudaGraphAddMemcpyNode1D", (void*)&cudaGraphAddMemcpyNode1D, phantora_function_emulated},
     {"cudaGraphAddMemcpyNodeFromSymbol", (void*)&cudaGraphAddMemcpyNodeFromSymbol, phantora_function_unsupported},
     {"cudaGraphAddMemcpyNodeToSymbol", (void*)&cudaGraphAddMemcpyNodeToSymbol, phantora_function_unsupported},
-    {"cudaGraphAddMemsetNode", (void*)&cudaGraphAddMemsetNode, phantora_function_unsupported},
-    {"cudaGraphAddNode", (void*)&cudaGraphAddNode, phantora_function_unsupported},
-    {"cudaGraphChildGraphNodeGetGraph", (void*)&cudaGraphChildGraphNodeGetGraph, phantora_function_unsupported},
-    {"cudaGraphClone", (void*)&cudaGraphClone, phantora_function_unsupported},
-    {"cudaGraphConditionalHandleCreate", (void*)&cudaGraphConditionalHandleCreate, phantora_function_unsupported},
-    {"cudaGraphCreate", (void*)&cudaGraphCreate, phantora_function_unsupported},
-    {"cudaGraphDebugDotPrint", (void*)&cudaGraphDebugDotPrint, phantora_function_unsupported},
-    {"cudaGraphDestroy", (void*)&cudaGraphDestroy, phantora_function_unsupported},
+    {"cudaGraphAddMemsetNode", (void*)&cudaGraphAddMemsetNode, phantora_function_emulated},
+    {"cudaGraphAddNode", (void*)&cudaGraphAddNode, phantora_function_emulated},
+    {"cudaGraphChildGraphNodeGetGraph", (void*)&cudaGraphChildGraphNodeGetGraph, phantora_function_emulated},
+    {"cudaGraphClone", (void*)&cudaGraphClone, phantora_function_emulated},
+    {"cudaGraphConditionalHandleCreate", (void*)&cudaGraphConditionalHandleCreate, phantora_function_emulated},
+    {"cudaGraphCreate", (void*)&cudaGraphCreate, phantora_function_emulated},
+    {"cudaGraphDebugDotPrint", (void*)&cudaGraphDebugDotPrint, phantora_function_emulated},
+    {"cudaGraphDestroy", (void*)&cudaGraphDestroy, phantora_function_emulated},
     {"cudaGraphDestroyNode", (void*)&cudaGraphDestroyNode, phantora_function_unsupported},
     {"cudaGraphEventRecordNodeGetEvent", (void*)&cudaGraphEventRecordNodeGetEvent, phantora_function_unsupported},
     {"cudaGraphEventRecordNodeSetEvent", (void*)&cudaGraphEventRecordNodeSetEvent, phantora_function_unsupported},
     {"cudaGraphEventWaitNodeGetEvent", (void*)&cudaGraphEventWaitNodeGetEvent, phantora_function_unsupported},
     {"cudaGraphEventWaitNodeSetEvent", (void*)&cudaGraphEventWaitNodeSetEvent, phantora_function_unsupported},
     {"cudaGraphExecChildGraphNodeSetParams", (void*)&cudaGraphExecChildGraphNodeSetParams, phantora_function_unsupported},
-    {"cudaGraphExecDestroy", (void*)&cudaGraphExecDestroy, phantora_function_unsupported},
+    {"cudaGraphExecDestroy", (void*)&cudaGraphExecDestroy, phantora_function_emulated},
     {"cudaGraphExecEventRecordNodeSetEvent", (void*)&cudaGraphExecEventRecordNodeSetEvent, phantora_function_unsupported},
     {"cudaGraphExecEventWaitNodeSetEvent", (void*)&cudaGraphExecEventWaitNodeSetEvent, phantora_function_unsupported},
     {"cudaGraphExecExternalSemaphoresSignalNodeSetParams", (void*)&cudaGraphExecExternalSemaphoresSignalNodeSetParams, phantora_function_unsupported},
@@ -593,27 +593,27 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGraphExecMemcpyNodeSetParamsToSymbol", (void*)&cudaGraphExecMemcpyNodeSetParamsToSymbol, phantora_function_unsupported},
     {"cudaGraphExecMemsetNodeSetParams", (void*)&cudaGraphExecMemsetNodeSetParams, phantora_function_unsupported},
     {"cudaGraphExecNodeSetParams", (void*)&cudaGraphExecNodeSetParams, phantora_function_unsupported},
-    {"cudaGraphExecUpdate", (void*)&cudaGraphExecUpdate, phantora_function_unsupported},
+    {"cudaGraphExecUpdate", (void*)&cudaGraphExecUpdate, phantora_function_emulated},
     {"cudaGraphExternalSemaphoresSignalNodeGetParams", (void*)&cudaGraphExternalSemaphoresSignalNodeGetParams, phantora_function_unsupported},
     {"cudaGraphExternalSemaphoresSignalNodeSetParams", (void*)&cudaGraphExternalSemaphoresSignalNodeSetParams, phantora_function_unsupported},
     {"cudaGraphExternalSemaphoresWaitNodeGetParams", (void*)&cudaGraphExternalSemaphoresWaitNodeGetParams, phantora_function_unsupported},
     {"cudaGraphExternalSemaphoresWaitNodeSetParams", (void*)&cudaGraphExternalSemaphoresWaitNodeSetParams, phantora_function_unsupported},
-    {"cudaGraphGetEdges", (void*)&cudaGraphGetEdges, phantora_function_unsupported},
-    {"cudaGraphGetNodes", (void*)&cudaGraphGetNodes, phantora_function_unsupported},
-    {"cudaGraphGetRootNodes", (void*)&cudaGraphGetRootNodes, phantora_function_unsupported},
+    {"cudaGraphGetEdges", (void*)&cudaGraphGetEdges, phantora_function_emulated},
+    {"cudaGraphGetNodes", (void*)&cudaGraphGetNodes, phantora_function_emulated},
+    {"cudaGraphGetRootNodes", (void*)&cudaGraphGetRootNodes, phantora_function_emulated},
     {"cudaGraphHostNodeGetParams", (void*)&cudaGraphHostNodeGetParams, phantora_function_unsupported},
     {"cudaGraphHostNodeSetParams", (void*)&cudaGraphHostNodeSetParams, phantora_function_unsupported},
-    {"cudaGraphInstantiate", (void*)&cudaGraphInstantiate, phantora_function_unsupported},
-    {"cudaGraphInstantiateWithFlags", (void*)&cudaGraphInstantiateWithFlags, phantora_function_unsupported},
-    {"cudaGraphInstantiateWithParams", (void*)&cudaGraphInstantiateWithParams, phantora_function_unsupported},
-    {"cudaGraphInstantiateWithParams_ptsz", (void*)&cudaGraphInstantiateWithParams_ptsz, phantora_function_unsupported},
+    {"cudaGraphInstantiate", (void*)&cudaGraphInstantiate, phantora_function_emulated},
+    {"cudaGraphInstantiateWithFlags", (void*)&cudaGraphInstantiateWithFlags, phantora_function_emulated},
+    {"cudaGraphInstantiateWithParams", (void*)&cudaGraphInstantiateWithParams, phantora_function_emulated},
+    {"cudaGraphInstantiateWithParams_ptsz", (void*)&cudaGraphInstantiateWithParams_ptsz, phantora_function_emulated},
     {"cudaGraphKernelNodeCopyAttributes", (void*)&cudaGraphKernelNodeCopyAttributes, phantora_function_unsupported},
     {"cudaGraphKernelNodeGetAttribute", (void*)&cudaGraphKernelNodeGetAttribute, phantora_function_unsupported},
     {"cudaGraphKernelNodeGetParams", (void*)&cudaGraphKernelNodeGetParams, phantora_function_unsupported},
     {"cudaGraphKernelNodeSetAttribute", (void*)&cudaGraphKernelNodeSetAttribute, phantora_function_unsupported},
     {"cudaGraphKernelNodeSetParams", (void*)&cudaGraphKernelNodeSetParams, phantora_function_unsupported},
-    {"cudaGraphLaunch", (void*)&cudaGraphLaunch, phantora_function_unsupported},
-    {"cudaGraphLaunch_ptsz", (void*)&cudaGraphLaunch_ptsz, phantora_function_unsupported},
+    {"cudaGraphLaunch", (void*)&cudaGraphLaunch, phantora_function_emulated},
+    {"cudaGraphLaunch_ptsz", (void*)&cudaGraphLaunch_ptsz, phantora_function_emulated},
     {"cudaGraphMemAllocNodeGetParams", (void*)&cudaGraphMemAllocNodeGetParams, phantora_function_unsupported},
     {"cudaGraphMemFreeNodeGetParams", (void*)&cudaGraphMemFreeNodeGetParams, phantora_function_unsupported},
     {"cudaGraphMemcpyNodeGetParams", (void*)&cudaGraphMemcpyNodeGetParams, phantora_function_unsupported},
@@ -624,17 +624,17 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGraphMemsetNodeGetParams", (void*)&cudaGraphMemsetNodeGetParams, phantora_function_unsupported},
     {"cudaGraphMemsetNodeSetParams", (void*)&cudaGraphMemsetNodeSetParams, phantora_function_unsupported},
     {"cudaGraphNodeFindInClone", (void*)&cudaGraphNodeFindInClone, phantora_function_unsupported},
-    {"cudaGraphNodeGetDependencies", (void*)&cudaGraphNodeGetDependencies, phantora_function_unsupported},
-    {"cudaGraphNodeGetDependentNodes", (void*)&cudaGraphNodeGetDependentNodes, phantora_function_unsupported},
+    {"cudaGraphNodeGetDependencies", (void*)&cudaGraphNodeGetDependencies, phantora_function_emulated},
+    {"cudaGraphNodeGetDependentNodes", (void*)&cudaGraphNodeGetDependentNodes, phantora_function_emulated},
     {"cudaGraphNodeGetEnabled", (void*)&cudaGraphNodeGetEnabled, phantora_function_unsupported},
-    {"cudaGraphNodeGetType", (void*)&cudaGraphNodeGetType, phantora_function_unsupported},
+    {"cudaGraphNodeGetType", (void*)&cudaGraphNodeGetType, phantora_function_emulated},
     {"cudaGraphNodeSetEnabled", (void*)&cudaGraphNodeSetEnabled, phantora_function_unsupported},
     {"cudaGraphNodeSetParams", (void*)&cudaGraphNodeSetParams, phantora_function_unsupported},
-    {"cudaGraphReleaseUserObject", (void*)&cudaGraphReleaseUserObject, phantora_function_unsupported},
-    {"cudaGraphRemoveDependencies", (void*)&cudaGraphRemoveDependencies, phantora_function_unsupported},
-    {"cudaGraphRetainUserObject", (void*)&cudaGraphRetainUserObject, phantora_function_unsupported},
-    {"cudaGraphUpload", (void*)&cudaGraphUpload, phantora_function_unsupported},
-    {"cudaGraphUpload_ptsz", (void*)&cudaGraphUpload_ptsz, phantora_function_unsupported},
+    {"cudaGraphReleaseUserObject", (void*)&cudaGraphReleaseUserObject, phantora_function_emulated},
+    {"cudaGraphRemoveDependencies", (void*)&cudaGraphRemoveDependencies, phantora_function_emulated},
+    {"cudaGraphRetainUserObject", (void*)&cudaGraphRetainUserObject, phantora_function_emulated},
+    {"cudaGraphUpload", (void*)&cudaGraphUpload, phantora_function_emulated},
+    {"cudaGraphUpload_ptsz", (void*)&cudaGraphUpload_ptsz, phantora_function_emulated},
     {"cudaGraphicsEGLRegisterImage", (void*)&cudaGraphicsEGLRegisterImage, phantora_function_unsupported},
     {"cudaGraphicsGLRegisterBuffer", (void*)&cudaGraphicsGLRegisterBuffer, phantora_function_unsupported},
     {"cudaGraphicsGLRegisterImage", (void*)&cudaGraphicsGLRegisterImage, phantora_function_unsupported},
@@ -807,20 +807,20 @@ const struct phantora_function phantora_functions[] = {
     {"cudaStreamAttachMemAsync_ptsz", (void*)&cudaStreamAttachMemAsync_ptsz, phantora_function_unsupported},
     {"cudaStreamBeginCapture", (void*)&cudaStreamBeginCapture, phantora_function_emulated},
     {"cudaStreamBeginCaptureToGraph", (void*)&cudaStreamBeginCaptureToGraph, phantora_function_emulated},
-    {"cudaStreamBeginCaptureToGraph_ptsz", (void*)&cudaStreamBeginCaptureToGraph_ptsz, phantora_function_unsupported},
-    {"cudaStreamBeginCapture_ptsz", (void*)&cudaStreamBeginCapture_ptsz, phantora_function_unsupported},
+    {"cudaStreamBeginCaptureToGraph_ptsz", (void*)&cudaStreamBeginCaptureToGraph_ptsz, phantora_function_emulated},
+    {"cudaStreamBeginCapture_ptsz", (void*)&cudaStreamBeginCapture_ptsz, phantora_function_emulated},
     {"cudaStreamCopyAttributes", (void*)&cudaStreamCopyAttributes, phantora_function_unsupported},
     {"cudaStreamCopyAttributes_ptsz", (void*)&cudaStreamCopyAttributes_ptsz, phantora_function_unsupported},
     {"cudaStreamCreate", (void*)&cudaStreamCreate, phantora_function_emulated},
     {"cudaStreamCreateWithFlags", (void*)&cudaStreamCreateWithFlags, phantora_function_emulated},
     {"cudaStreamCreateWithPriority", (void*)&cudaStreamCreateWithPriority, phantora_function_emulated},
     {"cudaStreamDestroy", (void*)&cudaStreamDestroy, phantora_function_emulated},
-    {"cudaStreamEndCapture", (void*)&cudaStreamEndCapture, phantora_function_unsupported},
-    {"cudaStreamEndCapture_ptsz", (void*)&cudaStreamEndCapture_ptsz, phantora_function_unsupported},
+    {"cudaStreamEndCapture", (void*)&cudaStreamEndCapture, phantora_function_emulated},
+    {"cudaStreamEndCapture_ptsz", (void*)&cudaStreamEndCapture_ptsz, phantora_function_emulated},
     {"cudaStreamGetAttribute", (void*)&cudaStreamGetAttribute, phantora_function_unsupported},
     {"cudaStreamGetAttribute_ptsz", (void*)&cudaStreamGetAttribute_ptsz, phantora_function_unsupported},
     {"cudaStreamGetCaptureInfo", (void*)&cudaStreamGetCaptureInfo, phantora_function_emulated},
-    {"cudaStreamGetCaptureInfo_ptsz", (void*)&cudaStreamGetCaptureInfo_ptsz, phantora_function_unsupported},
+    {"cudaStreamGetCaptureInfo_ptsz", (void*)&cudaStreamGetCaptureInfo_ptsz, phantora_function_emulated},
     {"cudaStreamGetDevice", (void*)&cudaStreamGetDevice, phantora_function_emulated},
     {"cudaStreamGetDevice_ptsz", (void*)&cudaStreamGetDevice_ptsz, phantora_function_emulated},
     {"cudaStreamGetFlags", (void*)&cudaStreamGetFlags, phantora_function_emulated},
@@ -837,14 +837,14 @@ const struct phantora_function phantora_functions[] = {
     {"cudaStreamSetAttribute_ptsz", (void*)&cudaStreamSetAttribute_ptsz, phantora_function_unsupported},
     {"cudaStreamSynchronize", (void*)&cudaStreamSynchronize, phantora_function_emulated},
     {"cudaStreamSynchronize_ptsz", (void*)&cudaStreamSynchronize_ptsz, phantora_function_emulated},
-    {"cudaStreamUpdateCaptureDependencies", (void*)&cudaStreamUpdateCaptureDependencies, phantora_function_unsupported},
-    {"cudaStreamUpdateCaptureDependencies_ptsz", (void*)&cudaStreamUpdateCaptureDependencies_ptsz, phantora_function_unsupported},
+    {"cudaStreamUpdateCaptureDependencies", (void*)&cudaStreamUpdateCaptureDependencies, phantora_function_emulated},
+    {"cudaStreamUpdateCaptureDependencies_ptsz", (void*)&cudaStreamUpdateCaptureDependencies_ptsz, phantora_function_emulated},
     {"cudaStreamWaitEvent", (void*)&cudaStreamWaitEvent, phantora_function_emulated},
     {"cudaStreamWaitEvent_ptsz", (void*)&cudaStreamWaitEvent_ptsz, phantora_function_emulated},
     {"cudaThreadExchangeStreamCaptureMode", (void*)&cudaThreadExchangeStreamCaptureMode, phantora_function_emulated},
-    {"cudaUserObjectCreate", (void*)&cudaUserObjectCreate, phantora_function_unsupported},
-    {"cudaUserObjectRelease", (void*)&cudaUserObjectRelease, phantora_function_unsupported},
-    {"cudaUserObjectRetain", (void*)&cudaUserObjectRetain, phantora_function_unsupported},
+    {"cudaUserObjectCreate", (void*)&cudaUserObjectCreate, phantora_function_emulated},
+    {"cudaUserObjectRelease", (void*)&cudaUserObjectRelease, phantora_function_emulated},
+    {"cudaUserObjectRetain", (void*)&cudaUserObjectRetain, phantora_function_emulated},
     {"cudaVDPAUGetDevice", (void*)&cudaVDPAUGetDevice, phantora_function_unsupported},
     {"cudaVDPAUSetVDPAUDevice", (void*)&cudaVDPAUSetVDPAUDevice, phantora_function_unsupported},
     {"cudaWaitExternalSemaphoresAsync", (void*)&cudaWaitExternalSemaphoresAsync, phantora_function_unsupported},

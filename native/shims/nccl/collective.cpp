@@ -10,6 +10,7 @@
 #include "nccl/content.h"
 #include "nccl/error.h"
 #include "nccl/reduction.h"
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/exchange.h"
 #include "phantora/values.h"
@@ -281,10 +282,11 @@ void issue_barrier(Communicator& communicator, StreamId stream) {
   recorder::record(wire::RecordKind::collective, stream, definition_of(communicator, barrier));
 }
 
-void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
-  if (collective.count == 0) return;  // as NCCL does
+namespace {
+
+// The communicator is locked.
+void enqueue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
   communicator->uses(stream);
-  recorder::advance(config().launch_ns);
   recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, collective));
   const Sizes sizes(*communicator, collective);
   if (communicator->carries(sizes.whole())) {
@@ -293,6 +295,18 @@ void issue(const CommunicatorPtr& communicator, const Collective& collective, St
     values::submit(stream, [to = collective.receive, bytes = sizes.receive] { values::mark_unknown(to, bytes); });
   }
   ++communicator->collectives;
+}
+
+}  // namespace
+
+void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
+  if (collective.count == 0) return;  // as NCCL does
+  recorder::advance(config().launch_ns);
+  auto again = [communicator, collective](StreamId launched) {
+    const std::lock_guard lock(communicator->mutex);
+    enqueue(communicator, collective, launched);
+  };
+  if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(communicator, collective, stream);
 }
 
 }  // namespace phantora::nccl

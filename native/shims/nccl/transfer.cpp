@@ -8,6 +8,7 @@
 #include "nccl/buffer.h"
 #include "nccl/content.h"
 #include "nccl/error.h"
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/exchange.h"
 #include "phantora/values.h"
@@ -106,11 +107,24 @@ void check(const Communicator& communicator, const Transfer& transfer) {
   check_buffer(communicator, transfer.buffer, transfer.bytes, transfer.sends ? "sendbuff" : "recvbuff");
 }
 
-void issue(const CommunicatorPtr& communicator, const std::vector<Transfer>& transfers, StreamId stream) {
+namespace {
+
+// The communicator is locked.
+void enqueue(const CommunicatorPtr& communicator, const std::vector<Transfer>& transfers, StreamId stream) {
   communicator->uses(stream);
-  recorder::advance(config().launch_ns);
   recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, transfers));
   values::submit(stream, std::make_shared<TransferExchange>(communicator, transfers));
+}
+
+}  // namespace
+
+void issue(const CommunicatorPtr& communicator, const std::vector<Transfer>& transfers, StreamId stream) {
+  recorder::advance(config().launch_ns);
+  auto again = [communicator, transfers](StreamId launched) {
+    const std::lock_guard lock(communicator->mutex);
+    enqueue(communicator, transfers, launched);
+  };
+  if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(communicator, transfers, stream);
 }
 
 }  // namespace phantora::nccl

@@ -41,8 +41,11 @@ struct Launch {
   bool host_func = false;
 };
 
+// The id of the signature, which is defined when it is first met (op scope + launch; described once).
+uint32_t signature_of(OpScope* op, const Launch& launch);
+
 // Makes the node: finds or defines the signature (op scope + launch; hashed, looked up in a table, described once),
-// advances the lane by the launch cost and records KERNEL. During stream capture: unsupported in this version (fails).
+// advances the lane by the launch cost and records KERNEL, or makes a node of the graph that is being captured.
 void launch(StreamId stream, const Launch& launch);
 
 }  // namespace phantora PHANTORA_EXPORT

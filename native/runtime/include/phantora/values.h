@@ -30,7 +30,8 @@ void for_each_stretch(const void* p, size_t bytes, const std::function<void(size
 // Makes [p, p+bytes) readable: unknown parts become stored zeros, tainted. For CPU computation on small tensors.
 void make_readable(void* p, size_t bytes);
 
-// A task must not throw, and must not drain.
+// A task must not throw, and must not drain. One for a stream that is being captured is run by each launch of the
+// graph.
 using Task = std::function<void()>;
 void submit(StreamId stream, Task task);
 // Both for callers that would rather not make a Task: under a Lock, work for an idle stream may be done at once.
@@ -41,8 +42,8 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 };
-bool idle(StreamId stream);
-bool idle();  // on every stream
+bool idle(StreamId stream);  // never while it is being captured
+bool idle();                 // on every stream
 // A pending task: `complete` is called (any thread) when its bytes have come; then `apply` runs in stream order.
 struct Exchange {
   virtual ~Exchange() = default;
@@ -50,6 +51,8 @@ struct Exchange {
   virtual bool ready() = 0;  // have all bytes come?
   virtual void apply() = 0;  // store results, mark states
 };
+// Not for a stream that is being captured: what makes the exchange is captured (captures::add), for each launch needs
+// its own.
 void submit(StreamId stream, std::shared_ptr<Exchange> exchange);
 void exchange_arrived();  // some exchange may have become ready: run what can run (called by the reader thread)
 
