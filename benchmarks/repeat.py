@@ -31,20 +31,25 @@ CONDITIONS = ("as is", "busy", "late ranks")
 LATEST_S = 10
 MACHINES_OWN = ("wall_s", "speculated_answers", "corrected_answers", "command")
 """Keys of the report that equal runs may differ in (docs/report.md), and the line that starts ranks late."""
-WALL_CLOCK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}|\[rank\d\]:[WI]\d{4} [\d:.]+ \d+")
-"""Stamps of loggers, which show the wall clock and process numbers."""
+OF_THE_RUN = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"  # wall clock
+    r"|\[rank\d\]:[WI]\d{4} [\d:.]+ \d+"  # … and process number
+    r"|\d{8}-\d{6}-\w{6}"  # … and chance: names of TorchTitan's log files
+)
 
 
 @dataclass(frozen=True)
 class Outcome:
     report: dict[str, Any]
     trace: str
-    printed: str
+    printed: list[str]
 
     def differences(self, first: Outcome) -> list[str]:
-        keys = [key for key in first.report if key not in MACHINES_OWN and self.report.get(key) != first.report[key]]
-        parts = [part for part in ("trace", "printed") if getattr(self, part) != getattr(first, part)]
-        return keys + parts
+        found = [key for key in first.report if key not in MACHINES_OWN and self.report.get(key) != first.report[key]]
+        if self.trace != first.trace:
+            found.append("trace")
+        lines = set(self.printed).symmetric_difference(first.printed)
+        return found + [f"printed {line!r}" for line in sorted(lines)]
 
 
 def training(folder: Path) -> dict[str, tuple[str, list[str]]]:
@@ -90,8 +95,8 @@ def run(folder: Path, cluster: str, command: Sequence[str]) -> Outcome:
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
     job, _, _ = done.stdout.partition("┏")  # above our own report
-    lines = (WALL_CLOCK.sub("", line) for line in (job + done.stderr).splitlines())
-    printed = "\n".join(sorted(line for line in lines if not line.startswith("phantora: ")))
+    lines = (OF_THE_RUN.sub("", line) for line in (job + done.stderr).splitlines())
+    printed = sorted(line for line in lines if not line.startswith("phantora: "))
     return Outcome(json.loads(report.read_text()), hashlib.sha256(trace.read_bytes()).hexdigest(), printed)
 
 
