@@ -155,7 +155,10 @@ void Executable::choose_branch(size_t index) {
 void Executable::launch(StreamId stream) {
   recorder::advance(config().launch_ns);
   if (previous_end_ != 0 && previous_stream_ != stream) await(stream, previous_end_);
-  issue(stream);
+  {
+    recorder::OneLaunch all;
+    issue(stream);
+  }
   recorder::forget(std::exchange(previous_end_, mark(stream)));
   previous_stream_ = stream;
 }

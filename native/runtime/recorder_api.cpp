@@ -21,7 +21,25 @@ bool is_main() { return this_thread().role == Role::main; }
 uint64_t waits() { return Recorder::instance().waits(); }
 void release_observers(StreamId stream) { Recorder::instance().release_observers(stream); }
 
+namespace {
+
+enum class Launching : uint8_t { one_by_one, first, later };
+thread_local Launching launching = Launching::one_by_one;
+
+uint8_t launch_flags(wire::RecordKind kind) {
+  if (kind != wire::RecordKind::kernel && kind != wire::RecordKind::collective) return 0;
+  if (launching == Launching::later) return wire::within_launch;
+  if (launching == Launching::first) launching = Launching::later;
+  return 0;
+}
+
+}  // namespace
+
+OneLaunch::OneLaunch() { launching = Launching::first; }
+OneLaunch::~OneLaunch() { launching = Launching::one_by_one; }
+
 void record(wire::RecordKind kind, StreamId stream, uint64_t a, uint64_t b, uint8_t flags) {
+  flags |= launch_flags(kind);
   Recorder::instance().record(kind, stream, a, b, flags);
 }
 

@@ -11,25 +11,25 @@ bool World::execute(Rank& rank, LaneId id) {
   const Step step = lane.program.front();
   const Time now = lane.next();
   const StreamId stream{step.stream};
-  const bool launches = step.kind == Kind::kernel || step.kind == Kind::collective;
+  const bool works = step.kind == Kind::kernel || step.kind == Kind::collective;
+  const bool launches = works && (step.flags & kWithinLaunch) == 0;
   if (launches && !has_room(rank, id, stream, now)) return false;
   lane.program.pop();
   lane.clock = now;
-  Item item{.kind = step.kind, .sequence = ++rank.executed, .issue = now};
+  Item item{.kind = step.kind, .launched = launches, .sequence = ++rank.executed, .issue = now};
+  if (launches) rank.streams[stream].launches.issue();
   switch (step.kind) {
     case Kind::kernel:
       item.definition = static_cast<uint32_t>(step.a);
       item.duration = static_cast<Time>(step.b);
       item.later = (step.flags & kLaterLaunch) != 0;
       item.overlaps = item.duration > 0 && overlaps(rank, rank.streams[stream]);
-      rank.streams[stream].launches.issue();
       issue(rank, stream, item);
       break;
     case Kind::collective: {
       const Call& call = *definitions_->call(rank.id, step.a);
       item.definition = static_cast<uint32_t>(step.a);
       if (definitions_->comm_size(call.comm) > 1) communicate(rank, rank.streams[stream]);
-      rank.streams[stream].launches.issue();
       issue(
           rank, stream,
           call.point_to_point() ? join_transfers(rank, stream, call, item) : join_collective(rank, stream, call, item));

@@ -134,7 +134,11 @@ class Inlet::Check {
 
   void check_flags(const Record& record) const {
     uint8_t most = 0;
-    if (record.kind == Kind::kernel) most = kLaterLaunch;
+    if (record.kind == Kind::kernel) most = kLaterLaunch | kWithinLaunch;
+    if (record.kind == Kind::collective) {
+      require((record.flags & kLaterLaunch) == 0, "unknown flags", record.flags);
+      most = kWithinLaunch;
+    }
     if (record.kind == Kind::sync || record.kind == Kind::query) most = static_cast<uint8_t>(Target::device);
     require(record.flags <= most, "unknown flags", record.flags);
   }

@@ -29,7 +29,10 @@ inline constexpr uint8_t kLastKind = 14;
 
 enum class Target : uint8_t { stream = 0, recording = 1, device = 2 };
 
-inline constexpr uint8_t kLaterLaunch = 1;  // flag of a kernel record
+// Flags of kernel records, the second one of collectives as well.
+inline constexpr uint8_t kLaterLaunch = 1;
+inline constexpr uint8_t kWithinLaunch =
+    2;  // the host gave it together with another one: it needs no room in the queue
 
 struct Record {
   Kind kind;

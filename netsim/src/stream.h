@@ -19,6 +19,7 @@ struct Item {
   // request
   Kind kind;
   bool later = false;           // a later launch of an op already counted
+  bool launched = false;        // takes a place in the stream's launch queue
   bool point_to_point = false;  // a collective record that is a launch of sends and receives
   bool overlaps = false;        // a kernel that communication on its device slows down
   uint32_t definition = 0;      // as the rank numbers it; of a mark its optimizer

@@ -54,7 +54,7 @@ bool World::reach(Rank& rank, StreamId id, const Item& item) {
 void World::end_launch(Rank& rank, StreamId id, const Item& item, Time start, Time end) {
   Stream& stream = rank.streams[id];
   stream.idle_at = end;
-  stream.launches.ended(end);
+  if (item.launched) stream.launches.ended(end);
   if (timeline_) {
     timeline_->add(Node{end, rank.id, item.sequence, item.issue, start, stream.device, id, item.definition, item.kind,
                         item.later});

@@ -221,3 +221,13 @@ def test_demo_takes_as_long_as_measured(demo: Finished) -> None:
 
 def without_colours(text: str) -> str:
     return re.sub(r"\x1b\[[\d;]*m", "", text)
+
+
+def test_cuda_graphs(tmp_path: Path) -> None:
+    """tests/native/test_cuda_graph.py has the functions one by one."""
+    done = phantora(
+        tmp_path,
+        *("run", "--cluster", "dgx-h100"),
+        job=(*TORCHRUN, "--nproc-per-node", "2", str(SCRIPTS / "cuda_graphs.py")),
+    )
+    assert done.code == 0, done.stdout + done.stderr

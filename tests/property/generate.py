@@ -190,7 +190,7 @@ class Generator:
     def _kernel(self, dice: Dice) -> None:
         author = dice.of(self.authors)
         signature = 1 + dice.below(len(DURATIONS))
-        author.write(dice, Kind.KERNEL, stream=dice.below(4), a=signature, flags=dice.below(2))
+        author.write(dice, Kind.KERNEL, stream=dice.below(4), a=signature, flags=dice.below(4))
 
     def _collective(self, dice: Dice) -> None:
         choice = dice.below(len(self.comms))
@@ -203,7 +203,7 @@ class Generator:
             call = Collective(10 * (choice + 1), member, key, transfer)
             author = self.authors[rank]
             stream = (spread + member * (spread & 1)) % 4
-            author.write(Dice(dice.data[6:]), Kind.COLLECTIVE, stream=stream, a=author.define(call))
+            author.write(Dice(dice.data[6:]), Kind.COLLECTIVE, stream=stream, a=author.define(call), flags=spread & 2)
 
     def _group(self, dice: Dice) -> None:
         """A launch on every member: a ring, a pair, or everyone to everyone."""

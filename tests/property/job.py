@@ -28,6 +28,7 @@ class Kind(IntEnum):
 
 
 STREAM, RECORDING, DEVICE = 0, 1, 2  # targets of SYNC and QUERY
+LATER, WITHIN_LAUNCH = 1, 2  # flags of KERNEL, the second of COLLECTIVE too
 
 
 @dataclass(frozen=True)

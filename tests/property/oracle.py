@@ -15,7 +15,21 @@ from fractions import Fraction
 from typing import Any
 
 import simpy
-from job import DEVICE, RECORDING, STREAM, Background, Collective, Group, Job, Kind, Outcome, Record, Transfer
+from job import (
+    DEVICE,
+    LATER,
+    RECORDING,
+    STREAM,
+    WITHIN_LAUNCH,
+    Background,
+    Collective,
+    Group,
+    Job,
+    Kind,
+    Outcome,
+    Record,
+    Transfer,
+)
 from simpy.events import EventPriority
 
 NORMAL = 1  # priorities within an instant: SimPy's own for whatever happens by itself
@@ -329,6 +343,8 @@ class RankOracle:
             self.oracle.clocks[self.rank] = self.env.now
 
     def _full(self, record: Record) -> simpy.Event | None:
+        if record.flags & WITHIN_LAUNCH:
+            return None
         unfinished = self.streams[record.stream].unfinished_launches()
         return unfinished[0].done if len(unfinished) >= self.oracle.job.launch_queue_depth else None
 
@@ -382,14 +398,23 @@ class RankOracle:
             start = self.env.now
             yield from run()
             stream = self.streams[record.stream]
-            row = (self.rank, stream.device, record.stream, int(record.kind), record.a, record.flags, issue, start)
+            row = (
+                self.rank,
+                stream.device,
+                record.stream,
+                int(record.kind),
+                record.a,
+                record.flags & LATER,
+                issue,
+                start,
+            )
             self.oracle.outcome.timeline.append((*row, self.env.now))
 
-        self._issue(self.streams[record.stream], timed, launch=True)
+        self._issue(self.streams[record.stream], timed, launch=not record.flags & WITHIN_LAUNCH)
 
     def _kernel(self, record: Record) -> Any:
         """Communication slows it if the device has been used for communication when it is issued."""
-        duration = self.job.kernels[record.a][record.flags]
+        duration = self.job.kernels[record.a][record.flags & LATER]
         device = (self.rank, self.streams[record.stream].device)
         if duration > 0 and device in self.oracle.communicating and device in self.oracle.network.slowdowns:
             return lambda: self._wait(self.oracle.network.compute(duration, device))

@@ -378,7 +378,7 @@ def test_a_message_that_is_not_what_the_receiver_wants_never_starts() -> None:
         (record(15, 0), "unknown kind 15"),
         (record(CLOCK, 0) + record(KERNEL, 0, a=99), "record 1 of the batch: kernel signature not defined: 99"),
         (record(KERNEL, 0, a=1, stream=9), "stream not defined: 9"),
-        (record(KERNEL, 0, a=1, flags=2), "unknown flags 2"),
+        (record(KERNEL, 0, a=1, flags=4), "unknown flags 4"),
         (record(KERNEL, 0, a=1, lane=1), "no such lane, or it has ended: 1"),
         (record(COLLECTIVE, 0, a=1), "collective not defined: 1"),
         (record(HOST_SYNC, 0, a=1), "host group not defined: 1"),

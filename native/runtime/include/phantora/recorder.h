@@ -41,6 +41,16 @@ void release_observers(StreamId stream);
 // --- records. The issue time is the lane's clock. Buffered; a flusher thread sends within about 1 ms of real time.
 void record(wire::RecordKind kind, StreamId stream, uint64_t a = 0, uint64_t b = 0, uint8_t flags = 0);
 
+// While one lives, what this thread issues is one launch to the host, as a graph is: only the first kernel or
+// collective takes a place in a launch queue.
+class OneLaunch {
+ public:
+  OneLaunch();
+  ~OneLaunch();
+  OneLaunch(const OneLaunch&) = delete;
+  OneLaunch& operator=(const OneLaunch&) = delete;
+};
+
 // A fresh id for EVENT_RECORD. After record(event_record, stream, id) it can be waited for; until forget() it is
 // remembered.
 RecordingId next_recording();

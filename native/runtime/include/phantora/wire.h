@@ -41,7 +41,9 @@ enum class RecordKind : uint8_t {
 };
 
 enum class Target : uint8_t { stream = 0, recording = 1, device = 2 };
-inline constexpr uint8_t later_launch = 1;  // flag of a kernel record
+// Flags of kernel records, the second one of collectives as well.
+inline constexpr uint8_t later_launch = 1;
+inline constexpr uint8_t within_launch = 2;
 
 struct Record {
   RecordKind kind;
