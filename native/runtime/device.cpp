@@ -109,15 +109,15 @@ std::map<int, int> make_attributes() {
       {99, 1},  // host registration
       {100, 0},
       {101, 0},
-      {102, 0},  // virtual memory management: not emulated
-      {103, 0},
+      {102, 1},  // virtual memory management
+      {103, 1},  // … shared by file descriptors
       {104, 0},
       {105, 0},
       {106, blocks_per_sm()},
       {107, 0},
       {108, to_int(gpu.l2_bytes / 2)},
       {109, 128 << 20},
-      {110, 0},        // GPUDirect RDMA with VMM
+      {110, 1},        // GPUDirect RDMA with VMM
       {111, 1 << 10},  // shared memory that the system keeps of a block
       {112, 0},
       {113, 1},
@@ -135,7 +135,7 @@ std::map<int, int> make_attributes() {
       {125, 0},                       // events across processes
       {126, at_least(9, 0) ? 4 : 1},  // memory synchronisation domains
       {127, 0},
-      {128, 0},
+      {128, 0},  // memory shared by fabric handles: needs NVIDIA's IMEX service, which few run
       {129, 0},  // unified function pointers
       {130, 0},
       {131, -1},

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "phantora/config.h"
 #include "phantora/device.h"
+#include "phantora/ipc.h"
 #include "phantora/recorder.h"
 #include "phantora/values.h"
 
@@ -23,8 +25,7 @@ namespace phantora::memory {
 
 namespace {
 
-constexpr size_t granule_bytes = 2u << 20;  // CUDA takes device memory in pieces of this size …
-constexpr size_t small_bytes = 512;         // … and shares one between small requests in multiples of this
+constexpr size_t small_bytes = 512;  // small requests share a granule, in multiples of this
 constexpr size_t small_limit_bytes = granule_bytes / 2;
 constexpr size_t page_bytes = 4096;
 
@@ -51,6 +52,11 @@ void* reserve_or_fail(size_t bytes, size_t alignment) {
            " bytes of emulated memory: " + std::strerror(errno),
        "it costs no memory, but the limits `ulimit -v` and vm.overcommit_memory=2 forbid it; lift them");
 }
+
+struct Range {
+  char* base = nullptr;
+  size_t bytes = 0;
+};
 
 // A granule that small requests share.
 class SharedGranule {
@@ -108,29 +114,34 @@ class Device {
     return shared_.back()->take(bytes);
   }
 
-  void give_back(void* pointer, size_t bytes) {
+  // The granules that are free now, for the caller to unmap.
+  Range give_back(void* pointer, size_t bytes) {
     if (bytes > small_limit_bytes) return give_back_granules(pointer, rounded_up(bytes, granule_bytes));
     auto holder = std::find_if(shared_.begin(), shared_.end(), [pointer](const auto& granule) {
       return pointer >= granule->base() && pointer < granule->base() + granule_bytes;
     });
     (*holder)->give_back(pointer, bytes);
-    if (!(*holder)->empty()) return;
-    give_back_granules((*holder)->base(), granule_bytes);
+    if (!(*holder)->empty()) return {};
+    Range free = give_back_granules((*holder)->base(), granule_bytes);
     shared_.erase(holder);
+    return free;
   }
 
- private:
-  void* take_granules(size_t bytes) {
-    if (bytes > capacity_ - used_) return nullptr;
-    void* base = reserve_or_fail(bytes, granule_bytes);
+  bool charge(size_t bytes) {
+    if (bytes > capacity_ - used_) return false;
     used_ += bytes;
     peak_ = std::max(peak_, used_);
-    return base;
+    return true;
   }
 
-  void give_back_granules(void* base, size_t bytes) {
-    munmap(base, bytes);
-    used_ -= bytes;
+  void discharge(size_t bytes) { used_ -= bytes; }
+
+ private:
+  void* take_granules(size_t bytes) { return charge(bytes) ? reserve_or_fail(bytes, granule_bytes) : nullptr; }
+
+  Range give_back_granules(void* base, size_t bytes) {
+    discharge(bytes);
+    return {static_cast<char*>(base), bytes};
   }
 
   uint64_t capacity_;
@@ -164,25 +175,55 @@ class Table {
   }
 
   bool release(void* base) {
-    {
-      std::shared_lock lock(mutex_);
-      auto found = entries_.find(base);
-      if (found == entries_.end() || found->second.region.kind == Kind::registered) return false;
-    }
     Region region = find(base);
+    if (region.base != base || region.kind == Kind::registered || region.mapped) return false;
     // Before the address can be given out again.
     if (region.kind == Kind::device) values::mark_unknown(base, region.bytes);
-    std::unique_lock lock(mutex_);
-    auto found = entries_.find(base);
-    if (found == entries_.end()) return false;
-    Entry entry = found->second;
-    entries_.erase(found);
-    if (entry.region.kind == Kind::device) {
-      devices_[entry.region.device].give_back(base, entry.taken);
-    } else {
-      munmap(base, entry.taken);
-    }
+    std::optional<Range> free = take_out(base);
+    if (!free) return false;
+    if (free->bytes == 0) return true;
+    if (region.kind == Kind::device) ipc::forget(free->base, free->bytes);
+    munmap(free->base, free->bytes);
     return true;
+  }
+
+  void show(void* base, size_t bytes, int device) {
+    std::unique_lock lock(mutex_);
+    Region region{base, bytes, Kind::device, device, true};
+    auto next = entries_.lower_bound(base);
+    if (next != entries_.end() && continues(region, next->second.region)) {
+      region.bytes += next->second.region.bytes;
+      next = entries_.erase(next);
+    }
+    if (next != entries_.begin() && continues(std::prev(next)->second.region, region)) {
+      Entry& before = std::prev(next)->second;
+      before.region.bytes += region.bytes;
+      return;
+    }
+    insert(region, 0);
+  }
+
+  void hide(void* base, size_t bytes) {
+    std::unique_lock lock(mutex_);
+    auto found = std::prev(entries_.upper_bound(base));
+    Region whole = found->second.region;
+    entries_.erase(found);
+    char* begin = static_cast<char*>(whole.base);
+    char* end = begin + whole.bytes;
+    char* hole = static_cast<char*>(base);
+    if (begin < hole) insert({begin, static_cast<size_t>(hole - begin), Kind::device, whole.device, true}, 0);
+    char* after = hole + bytes;
+    if (after < end) insert({after, static_cast<size_t>(end - after), Kind::device, whole.device, true}, 0);
+  }
+
+  bool charge(int device, size_t bytes) {
+    std::unique_lock lock(mutex_);
+    return devices_[device].charge(bytes);
+  }
+
+  void discharge(int device, size_t bytes) {
+    std::unique_lock lock(mutex_);
+    devices_[device].discharge(bytes);
   }
 
   bool register_host(void* base, size_t bytes) {
@@ -225,8 +266,24 @@ class Table {
  private:
   struct Entry {
     Region region;
-    size_t taken;  // bytes with rounding
+    size_t taken;  // bytes with rounding; 0 of what is mapped
   };
+
+  static bool continues(const Region& region, const Region& next) {
+    return region.mapped && next.mapped && region.device == next.device &&
+           static_cast<char*>(region.base) + region.bytes == next.base;
+  }
+
+  // What to unmap; nothing if the region is gone.
+  std::optional<Range> take_out(void* base) {
+    std::unique_lock lock(mutex_);
+    auto found = entries_.find(base);
+    if (found == entries_.end()) return {};
+    Entry entry = found->second;
+    entries_.erase(found);
+    if (entry.region.kind == Kind::device) return devices_[entry.region.device].give_back(base, entry.taken);
+    return Range{static_cast<char*>(base), entry.taken};
+  }
 
   void insert(const Region& region, size_t taken) { entries_[region.base] = {region, taken}; }
 
@@ -254,8 +311,19 @@ Table& table() {
 void* allocate(int device, size_t bytes) { return table().allocate(device, bytes); }
 void* allocate_pinned(size_t bytes) { return table().allocate_pinned(bytes); }
 bool release(void* base) { return table().release(base); }
+bool is_allocation(const void* pointer, Kind kind) {
+  Region region = find(pointer);
+  return region.base == pointer && region.kind == kind && !region.mapped;
+}
 bool register_host(void* base, size_t bytes) { return table().register_host(base, bytes); }
 bool unregister_host(void* base) { return table().unregister_host(base); }
+bool charge(int device, size_t bytes) {
+  device::note_use(device);
+  return table().charge(device, bytes);
+}
+void discharge(int device, size_t bytes) { table().discharge(device, bytes); }
+void show(void* base, size_t bytes, int device) { table().show(base, bytes, device); }
+void hide(void* base, size_t bytes) { table().hide(base, bytes); }
 Region find(const void* pointer) { return table().find(pointer); }
 void usage(int device, size_t* free_bytes, size_t* total_bytes) { table().usage(device, free_bytes, total_bytes); }
 uint64_t peak_bytes() { return table().peak(); }

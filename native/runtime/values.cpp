@@ -1,8 +1,5 @@
 #include "phantora/values.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -11,14 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "known_ranges.h"
 #include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/counters.h"
 #include "phantora/launch.h"
 #include "phantora/memory.h"
+#include "state_map.h"
 #include "unknown_reads.h"
 #include "value_queue.h"
+#include "zero_pages.h"
 
 namespace phantora::values {
 namespace {
@@ -29,7 +27,7 @@ constexpr size_t reported_sites = 50;
 struct Store {
   std::recursive_mutex mutex;
   std::condition_variable_any drained;
-  KnownRanges ranges;
+  StateMap ranges;
   ValueQueue queue;
   UnknownReads unknown_reads;
 };
@@ -89,19 +87,6 @@ void assign(const void* p, size_t bytes, State state) {
 }
 
 bool on_device(memory::Kind kind) { return kind == memory::Kind::device || kind == memory::Kind::managed; }
-
-// Zeros without touching what is not touched yet: whole pages of our own anonymous mappings are given back.
-void zero_pages(void* p, size_t bytes) {
-  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  uintptr_t begin = (address(p) + page - 1) / page * page;
-  uintptr_t end = (address(p) + bytes) / page * page;
-  if (begin >= end || madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) != 0) {
-    std::memset(p, 0, bytes);
-    return;
-  }
-  std::memset(p, 0, begin - address(p));
-  std::memset(reinterpret_cast<void*>(end), 0, address(p) + bytes - end);
-}
 
 void zero_host(void* p, size_t bytes) {
   if (memory::find(p).kind == memory::Kind::pinned) return zero_pages(p, bytes);
@@ -193,6 +178,16 @@ Hold::~Hold() { --holds; }
 void mark_known(const void* p, size_t bytes) { assign(p, bytes, State::known); }
 void mark_tainted(const void* p, size_t bytes) { assign(p, bytes, State::tainted); }
 void mark_unknown(const void* p, size_t bytes) { assign(p, bytes, State::unknown); }
+
+void share(void* p, size_t bytes, uint8_t* states) {
+  Guard guard(store().mutex);
+  store().ranges.share(address(p), address(p) + bytes, states);
+}
+
+void unshare(void* p, size_t bytes) {
+  Guard guard(store().mutex);
+  store().ranges.unshare(address(p), address(p) + bytes);
+}
 
 State state(const void* p, size_t bytes) {
   Guard guard(store().mutex);

@@ -6,10 +6,12 @@
 using cudaStream_t = void*;
 using cudaEvent_t = void*;
 using CUdeviceptr = uint64_t;
+using CUmemGenericAllocationHandle = uint64_t;
 
 inline constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2,
                      cudaErrorInvalidConfiguration = 9, cudaErrorInvalidDeviceFunction = 98,
-                     cudaErrorInvalidDevice = 101, cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600;
+                     cudaErrorInvalidDevice = 101, cudaErrorDeviceUninitialized = 201,
+                     cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600;
 inline constexpr int cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3,
                      cudaMemcpyDefault = 4;
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
@@ -23,6 +25,29 @@ struct cudaPointerAttributes {
   int type, device;
   void *devicePointer, *hostPointer;
   long reserved[8];
+};
+
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
+
+struct CUmemLocation {
+  int type, id;
+};
+
+struct CUmemAllocationProp {
+  int type;
+  unsigned requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  unsigned char compressionType, gpuDirectRDMACapable;
+  unsigned short usage;
+  unsigned char reserved[4];
+};
+
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  unsigned flags;
 };
 
 extern "C" {
@@ -77,4 +102,28 @@ void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*,
 void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int);
 int cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
 int cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long, int*);
+
+int cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*);
+int cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned);
+int cudaIpcCloseMemHandle(void*);
+
+int cuMemAddressReserve(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
+int cuMemAddressFree(CUdeviceptr, size_t);
+int cuMemCreate(CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*, unsigned long long);
+int cuMemRelease(CUmemGenericAllocationHandle);
+int cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+int cuMemUnmap(CUdeviceptr, size_t);
+int cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t);
+int cuMemGetAccess(unsigned long long*, const CUmemLocation*, CUdeviceptr);
+int cuMemGetAllocationGranularity(size_t*, const CUmemAllocationProp*, int);
+int cuMemRetainAllocationHandle(CUmemGenericAllocationHandle*, void*);
+int cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp*, CUmemGenericAllocationHandle);
+int cuMemExportToShareableHandle(void*, CUmemGenericAllocationHandle, int, unsigned long long);
+int cuMemImportFromShareableHandle(CUmemGenericAllocationHandle*, void*, int);
+int cuMemGetAddressRange_v2(CUdeviceptr*, size_t*, CUdeviceptr);
+int cuMemcpyHtoD_v2(CUdeviceptr, const void*, size_t);
+int cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);
+int cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, size_t);
+int cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
+int cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
 }

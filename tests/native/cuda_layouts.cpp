@@ -4,6 +4,8 @@
 
 #include "cudart/types.h"
 #include "driver/types.h"
+#include "phantora/ipc.h"
+#include "phantora/virtual_memory.h"
 
 namespace cudart = phantora::cudart;
 namespace driver = phantora::driver;
@@ -22,6 +24,7 @@ SAME_NUMBER(cudart::Status::invalid_symbol, cudaErrorInvalidSymbol);
 SAME_NUMBER(cudart::Status::invalid_memcpy_direction, cudaErrorInvalidMemcpyDirection);
 SAME_NUMBER(cudart::Status::invalid_device_function, cudaErrorInvalidDeviceFunction);
 SAME_NUMBER(cudart::Status::invalid_device, cudaErrorInvalidDevice);
+SAME_NUMBER(cudart::Status::device_uninitialized, cudaErrorDeviceUninitialized);
 SAME_NUMBER(cudart::Status::unsupported_limit, cudaErrorUnsupportedLimit);
 SAME_NUMBER(cudart::Status::invalid_resource_handle, cudaErrorInvalidResourceHandle);
 SAME_NUMBER(cudart::Status::symbol_not_found, cudaErrorSymbolNotFound);
@@ -130,6 +133,7 @@ SAME_NUMBER(driver::Status::invalid_context, CUDA_ERROR_INVALID_CONTEXT);
 SAME_NUMBER(driver::Status::invalid_handle, CUDA_ERROR_INVALID_HANDLE);
 SAME_NUMBER(driver::Status::not_found, CUDA_ERROR_NOT_FOUND);
 SAME_NUMBER(driver::Status::not_ready, CUDA_ERROR_NOT_READY);
+SAME_NUMBER(driver::Status::not_permitted, CUDA_ERROR_NOT_PERMITTED);
 SAME_NUMBER(driver::Status::not_supported, CUDA_ERROR_NOT_SUPPORTED);
 SAME_NUMBER(driver::PointerAttribute::memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 SAME_NUMBER(driver::PointerAttribute::buffer_id, CU_POINTER_ATTRIBUTE_BUFFER_ID);
@@ -146,6 +150,21 @@ SAME_NUMBER(driver::entry_points_per_thread_stream, CU_GET_PROC_ADDRESS_PER_THRE
 SAME_SIZE(driver::LaunchConfig, CUlaunchConfig);
 SAME_FIELD(driver::LaunchConfig, stream, CUlaunchConfig, hStream);
 SAME_FIELD(driver::LaunchConfig, attribute_count, CUlaunchConfig, numAttrs);
+SAME_SIZE(driver::AllocationProperties, CUmemAllocationProp);
+SAME_FIELD(driver::AllocationProperties, handle_types, CUmemAllocationProp, requestedHandleTypes);
+SAME_FIELD(driver::AllocationProperties, rdma_capable, CUmemAllocationProp, allocFlags.gpuDirectRDMACapable);
+SAME_FIELD(driver::AllocationProperties, usage, CUmemAllocationProp, allocFlags.usage);
+static_assert(offsetof(driver::AllocationProperties, location_type) == offsetof(CUmemAllocationProp, location.type));
+static_assert(offsetof(driver::AllocationProperties, location) == offsetof(CUmemAllocationProp, location.id));
+SAME_SIZE(driver::AccessDescription, CUmemAccessDesc);
+SAME_FIELD(driver::AccessDescription, flags, CUmemAccessDesc, flags);
+SAME_NUMBER(driver::allocation_pinned, CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME_NUMBER(driver::location_device, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME_NUMBER(driver::handle_posix_descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+SAME_NUMBER(phantora::virtual_memory::Access::read, CU_MEM_ACCESS_FLAGS_PROT_READ);
+SAME_NUMBER(phantora::virtual_memory::Access::read_write, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+static_assert(sizeof(phantora::ipc::MemoryHandle) == sizeof(cudaIpcMemHandle_t));
+static_assert(sizeof(phantora::ipc::MemoryHandle) == sizeof(CUipcMemHandle));
 SAME_SIZE(driver::Uuid, CUuuid);
 static_assert(sizeof(driver::TensorMap) == sizeof(CUtensorMap));
 
@@ -158,6 +177,10 @@ SAME_NUMBER(75, cudaDevAttrComputeCapabilityMajor);
 SAME_NUMBER(81, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
 SAME_NUMBER(97, cudaDevAttrMaxSharedMemoryPerBlockOptin);
 SAME_NUMBER(102, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+SAME_NUMBER(103, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
+SAME_NUMBER(110, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+SAME_NUMBER(128, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED);
+SAME_NUMBER(132, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
 SAME_NUMBER(106, cudaDevAttrMaxBlocksPerMultiprocessor);
 SAME_NUMBER(115, cudaDevAttrMemoryPoolsSupported);
 SAME_NUMBER(120, cudaDevAttrClusterLaunch);

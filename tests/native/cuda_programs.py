@@ -34,13 +34,13 @@ host.sync_ns = 500
 """
 
 
-def compiled(folder: Path, name: str) -> Path:
+def compiled(folder: Path, name: str, *libraries: str) -> Path:
     program = folder / name
     cudart = LIBRARY_DIR / "cuda13"
     subprocess.run(
         [
             *("g++", "-std=c++20", "-O1", "-Wall", "-pthread", "-I", INCLUDE_DIR, "-I", HERE, HERE / f"{name}.cpp"),
-            *("-o", program, f"-L{cudart}", f"-L{LIBRARY_DIR}", "-l:libcudart.so.13", "-lphantora_rt"),
+            *("-o", program, f"-L{cudart}", f"-L{LIBRARY_DIR}", "-l:libcudart.so.13", *libraries, "-lphantora_rt"),
             f"-Wl,-rpath,{cudart}:{LIBRARY_DIR}",
         ],
         check=True,

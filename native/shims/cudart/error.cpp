@@ -31,6 +31,7 @@ constexpr Description descriptions[] = {
     {Status::invalid_memcpy_direction, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
     {Status::invalid_device_function, "cudaErrorInvalidDeviceFunction", "invalid device function"},
     {Status::invalid_device, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {Status::device_uninitialized, "cudaErrorDeviceUninitialized", "invalid device context"},
     {Status::unsupported_limit, "cudaErrorUnsupportedLimit", "limit is not supported on this architecture"},
     {Status::invalid_resource_handle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {Status::illegal_state, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},

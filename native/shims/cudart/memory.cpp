@@ -23,8 +23,7 @@ Status allocate(void** pointer, size_t bytes) {
 
 Status release(void* pointer, memory::Kind kind) {
   if (!pointer) return Status::success;
-  memory::Region region = memory::find(pointer);
-  if (region.base != pointer || region.kind != kind) return done(Status::invalid_value);
+  if (!memory::is_allocation(pointer, kind)) return done(Status::invalid_value);
   if (captures::forbids_unsafe()) return done(Status::stream_capture_unsupported);
   device::synchronize(device::current());  // CUDA waits for the device before it takes memory away
   memory::release(pointer);

@@ -152,7 +152,7 @@ Status cudaFreeAsync(void* pointer, Stream stream) {
   if (!pointer) return Status::success;
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
-  if (memory::find(pointer).base != pointer) return done(Status::invalid_value);
+  if (!memory::is_allocation(pointer, memory::Kind::device)) return done(Status::invalid_value);
   if (captures::active(*id)) refuse_in_capture("cudaFreeAsync");
   recorder::charge_call();
   pools().forget(pointer);

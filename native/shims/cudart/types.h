@@ -16,6 +16,7 @@ enum class Status : int {
   invalid_memcpy_direction = 21,
   invalid_device_function = 98,
   invalid_device = 101,
+  device_uninitialized = 201,
   unsupported_limit = 215,
   invalid_resource_handle = 400,
   illegal_state = 401,

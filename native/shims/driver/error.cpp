@@ -26,6 +26,7 @@ constexpr Description descriptions[] = {
     {Status::invalid_handle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {Status::not_found, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {Status::not_ready, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {Status::not_permitted, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {Status::not_supported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
 };
 

@@ -5,6 +5,7 @@
 #include "phantora/device.h"
 #include "phantora/recorder.h"
 #include "phantora/transfer.h"
+#include "phantora/virtual_memory.h"
 
 namespace phantora::driver {
 
@@ -12,8 +13,6 @@ namespace {
 
 using transfer::Rows;
 using transfer::Wait;
-
-constexpr size_t granularity_bytes = 2u << 20;
 
 Status allocate(DevicePointer* out, size_t bytes) {
   if (!out || bytes == 0) return Status::invalid_value;
@@ -25,12 +24,13 @@ Status allocate(DevicePointer* out, size_t bytes) {
 
 Status release(void* pointer, memory::Kind kind) {
   if (!pointer) return Status::success;
-  memory::Region region = memory::find(pointer);
-  if (region.base != pointer || region.kind != kind) return Status::invalid_value;
+  if (!memory::is_allocation(pointer, kind)) return Status::invalid_value;
   device::synchronize(device::current());
   memory::release(pointer);
   return Status::success;
 }
+
+bool reaches(DevicePointer pointer) { return transfer::is_device(to_pointer(pointer)); }
 
 Status copy(void* dst, const void* src, size_t bytes, Stream stream, Wait wait) {
   if (bytes == 0) return Status::success;
@@ -43,19 +43,20 @@ Status copy(void* dst, const void* src, size_t bytes, Stream stream, Wait wait) 
 
 template <typename Pattern>
 Status set(DevicePointer dst, size_t pitch, Pattern pattern, size_t width, size_t height, Stream stream) {
-  if (!transfer::is_device(to_pointer(dst))) return Status::invalid_value;
+  if (!reaches(dst)) return Status::invalid_value;
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Status::invalid_handle;
   transfer::set(*id, to_pointer(dst), &pattern, sizeof pattern, Rows{width * sizeof pattern, height, pitch, 0});
   return Status::success;
 }
 
-// The address space is not that of memory handles: PyTorch's expandable segments, NCCL's and NVSHMEM's symmetric
-// memory.
-[[noreturn]] void refuse_virtual_memory(const char* function) {
-  fail(std::string(function) + " of " PHANTORA_SONAME ": virtual memory management is not emulated yet",
-       "switch expandable segments off (unset PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF, or "
-       "expandable_segments:False in them)");
+// The allocation that holds it: of mapped memory the one mapping.
+memory::Region allocation(DevicePointer pointer) {
+  memory::Region region = memory::find(to_pointer(pointer));
+  if (!region.mapped) return region;
+  std::optional<virtual_memory::Mapping> mapping = virtual_memory::mapping(to_pointer(pointer));
+  if (mapping) region.base = mapping->base, region.bytes = mapping->bytes;
+  return region;
 }
 
 }  // namespace
@@ -96,21 +97,11 @@ Status cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
 }
 
 Status cuMemGetAddressRange_v2(DevicePointer* base, size_t* bytes, DevicePointer pointer) {
-  memory::Region region = memory::find(to_pointer(pointer));
+  memory::Region region = allocation(pointer);
   if (region.kind == memory::Kind::plain) return Status::not_found;
   if (base) *base = to_address(region.base);
   if (bytes) *bytes = region.bytes;
   return Status::success;
-}
-
-Status cuMemGetAllocationGranularity(size_t* bytes, const void*, int) {
-  *bytes = granularity_bytes;
-  return Status::success;
-}
-
-Status cuMemCreate(uint64_t*, size_t, const void*, uint64_t) { refuse_virtual_memory("cuMemCreate"); }
-Status cuMemAddressReserve(DevicePointer*, size_t, size_t, DevicePointer, uint64_t) {
-  refuse_virtual_memory("cuMemAddressReserve");
 }
 
 Status cuPointerGetAttribute(void* out, PointerAttribute attribute, DevicePointer pointer);
@@ -122,7 +113,7 @@ Status cuPointerGetAttributes(unsigned count, PointerAttribute* attributes, void
 
 Status cuPointerGetAttribute(void* out, PointerAttribute attribute, DevicePointer pointer) {
   constexpr unsigned host_memory = 1, device_memory = 2;
-  memory::Region region = memory::find(to_pointer(pointer));
+  memory::Region region = allocation(pointer);
   if (region.kind == memory::Kind::plain) return Status::invalid_value;
   bool on_device = region.kind == memory::Kind::device;
   switch (attribute) {
@@ -136,8 +127,10 @@ Status cuPointerGetAttribute(void* out, PointerAttribute attribute, DevicePointe
       return Status::success;
     case PointerAttribute::sync_memops:
     case PointerAttribute::is_managed:
-    case PointerAttribute::is_legacy_ipc_capable:
       *static_cast<unsigned char*>(out) = 0;
+      return Status::success;
+    case PointerAttribute::is_legacy_ipc_capable:
+      *static_cast<unsigned char*>(out) = on_device && !region.mapped;
       return Status::success;
     case PointerAttribute::is_mapped:
       *static_cast<unsigned char*>(out) = 1;
@@ -171,26 +164,32 @@ Status cuMemcpyAsync(DevicePointer dst, DevicePointer src, size_t bytes, Stream 
 }
 
 Status cuMemcpyHtoD_v2(DevicePointer dst, const void* src, size_t bytes) {
+  if (!reaches(dst)) return Status::invalid_value;
   return copy(to_pointer(dst), src, bytes, nullptr, Wait::always);
 }
 
 Status cuMemcpyHtoDAsync_v2(DevicePointer dst, const void* src, size_t bytes, Stream stream) {
+  if (!reaches(dst)) return Status::invalid_value;
   return copy(to_pointer(dst), src, bytes, stream, Wait::as_needed);
 }
 
 Status cuMemcpyDtoH_v2(void* dst, DevicePointer src, size_t bytes) {
+  if (!reaches(src)) return Status::invalid_value;
   return copy(dst, to_pointer(src), bytes, nullptr, Wait::always);
 }
 
 Status cuMemcpyDtoHAsync_v2(void* dst, DevicePointer src, size_t bytes, Stream stream) {
+  if (!reaches(src)) return Status::invalid_value;
   return copy(dst, to_pointer(src), bytes, stream, Wait::as_needed);
 }
 
 Status cuMemcpyDtoD_v2(DevicePointer dst, DevicePointer src, size_t bytes) {
+  if (!reaches(dst) || !reaches(src)) return Status::invalid_value;
   return copy(to_pointer(dst), to_pointer(src), bytes, nullptr, Wait::always);
 }
 
 Status cuMemcpyDtoDAsync_v2(DevicePointer dst, DevicePointer src, size_t bytes, Stream stream) {
+  if (!reaches(dst) || !reaches(src)) return Status::invalid_value;
   return copy(to_pointer(dst), to_pointer(src), bytes, stream, Wait::as_needed);
 }
 

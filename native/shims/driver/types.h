@@ -21,6 +21,7 @@ enum class Status : int {
   illegal_state = 401,
   not_found = 500,
   not_ready = 600,
+  not_permitted = 800,
   not_supported = 801,
   stream_capture_unsupported = 900,
   stream_capture_invalidated = 901,
@@ -90,6 +91,33 @@ struct LaunchConfig {
   void* attributes;
   unsigned attribute_count;
 };
+
+// CUmemAllocationProp.
+struct AllocationProperties {
+  int type;  // pinned: there is no other
+  uint32_t handle_types;
+  int location_type;
+  int location;
+  void* win32_attributes;
+  uint8_t compression;
+  uint8_t rdma_capable;
+  uint16_t usage;
+  uint8_t reserved[4];
+};
+
+struct Location {  // CUmemLocation
+  int type;
+  int id;
+};
+
+struct AccessDescription {  // CUmemAccessDesc
+  Location location;
+  int flags;
+};
+
+inline constexpr int allocation_pinned = 1;
+inline constexpr int location_device = 1;
+inline constexpr uint32_t handle_posix_descriptor = 1;
 
 struct Uuid {
   char bytes[16];

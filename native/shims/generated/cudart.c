@@ -127,11 +127,8 @@ UNSUPPORTED(cudaGraphicsVDPAURegisterOutputSurface)
 UNSUPPORTED(cudaGraphicsVDPAURegisterVideoSurface)
 UNSUPPORTED(cudaImportExternalMemory)
 UNSUPPORTED(cudaImportExternalSemaphore)
-UNSUPPORTED(cudaIpcCloseMemHandle)
 UNSUPPORTED(cudaIpcGetEventHandle)
-UNSUPPORTED(cudaIpcGetMemHandle)
 UNSUPPORTED(cudaIpcOpenEventHandle)
-UNSUPPORTED(cudaIpcOpenMemHandle)
 UNSUPPORTED(cudaLibraryEnumerateKernels)
 UNSUPPORTED(cudaLibraryGetGlobal)
 UNSUPPORTED(cudaLibraryGetKernelCount)
@@ -336,6 +333,9 @@ extern void cudaHostGetFlags(void);
 extern void cudaHostRegister(void);
 extern void cudaHostUnregister(void);
 extern void cudaInitDevice(void);
+extern void cudaIpcCloseMemHandle(void);
+extern void cudaIpcGetMemHandle(void);
+extern void cudaIpcOpenMemHandle(void);
 extern void cudaKernelSetAttributeForDevice(void);
 extern void cudaLaunchCooperativeKernel(void);
 extern void cudaLaunchCooperativeKernel_ptsz(void);
@@ -656,11 +656,11 @@ const struct phantora_function phantora_functions[] = {
     {"cudaImportExternalMemory", (void*)&cudaImportExternalMemory, phantora_function_unsupported},
     {"cudaImportExternalSemaphore", (void*)&cudaImportExternalSemaphore, phantora_function_unsupported},
     {"cudaInitDevice", (void*)&cudaInitDevice, phantora_function_emulated},
-    {"cudaIpcCloseMemHandle", (void*)&cudaIpcCloseMemHandle, phantora_function_unsupported},
+    {"cudaIpcCloseMemHandle", (void*)&cudaIpcCloseMemHandle, phantora_function_emulated},
     {"cudaIpcGetEventHandle", (void*)&cudaIpcGetEventHandle, phantora_function_unsupported},
-    {"cudaIpcGetMemHandle", (void*)&cudaIpcGetMemHandle, phantora_function_unsupported},
+    {"cudaIpcGetMemHandle", (void*)&cudaIpcGetMemHandle, phantora_function_emulated},
     {"cudaIpcOpenEventHandle", (void*)&cudaIpcOpenEventHandle, phantora_function_unsupported},
-    {"cudaIpcOpenMemHandle", (void*)&cudaIpcOpenMemHandle, phantora_function_unsupported},
+    {"cudaIpcOpenMemHandle", (void*)&cudaIpcOpenMemHandle, phantora_function_emulated},
     {"cudaKernelSetAttributeForDevice", (void*)&cudaKernelSetAttributeForDevice, phantora_function_emulated},
     {"cudaLaunchCooperativeKernel", (void*)&cudaLaunchCooperativeKernel, phantora_function_emulated},
     {"cudaLaunchCooperativeKernel_ptsz", (void*)&cudaLaunchCooperativeKernel_ptsz, phantora_function_emulated},

@@ -169,11 +169,8 @@ UNSUPPORTED(cuGreenCtxStreamCreate)
 UNSUPPORTED(cuGreenCtxWaitEvent)
 UNSUPPORTED(cuImportExternalMemory)
 UNSUPPORTED(cuImportExternalSemaphore)
-UNSUPPORTED(cuIpcCloseMemHandle)
 UNSUPPORTED(cuIpcGetEventHandle)
-UNSUPPORTED(cuIpcGetMemHandle)
 UNSUPPORTED(cuIpcOpenEventHandle)
-UNSUPPORTED(cuIpcOpenMemHandle_v2)
 UNSUPPORTED(cuKernelGetLibrary)
 UNSUPPORTED(cuKernelGetName)
 UNSUPPORTED(cuKernelGetParamInfo)
@@ -196,7 +193,6 @@ UNSUPPORTED(cuLinkDestroy)
 UNSUPPORTED(cuLogsCurrent)
 UNSUPPORTED(cuLogsDumpToFile)
 UNSUPPORTED(cuLogsDumpToMemory)
-UNSUPPORTED(cuMemAddressFree)
 UNSUPPORTED(cuMemAdvise_v2)
 UNSUPPORTED(cuMemAllocAsync)
 UNSUPPORTED(cuMemAllocFromPoolAsync)
@@ -205,16 +201,11 @@ UNSUPPORTED(cuMemAllocPitch_v2)
 UNSUPPORTED(cuMemBatchDecompressAsync)
 UNSUPPORTED(cuMemDiscardAndPrefetchBatchAsync)
 UNSUPPORTED(cuMemDiscardBatchAsync)
-UNSUPPORTED(cuMemExportToShareableHandle)
 UNSUPPORTED(cuMemFreeAsync)
-UNSUPPORTED(cuMemGetAccess)
-UNSUPPORTED(cuMemGetAllocationPropertiesFromHandle)
 UNSUPPORTED(cuMemGetDefaultMemPool)
 UNSUPPORTED(cuMemGetHandleForAddressRange)
 UNSUPPORTED(cuMemGetMemPool)
 UNSUPPORTED(cuMemHostGetFlags)
-UNSUPPORTED(cuMemImportFromShareableHandle)
-UNSUPPORTED(cuMemMap)
 UNSUPPORTED(cuMemMapArrayAsync)
 UNSUPPORTED(cuMemPoolCreate)
 UNSUPPORTED(cuMemPoolDestroy)
@@ -232,11 +223,7 @@ UNSUPPORTED(cuMemPrefetchAsync_v2)
 UNSUPPORTED(cuMemPrefetchBatchAsync)
 UNSUPPORTED(cuMemRangeGetAttribute)
 UNSUPPORTED(cuMemRangeGetAttributes)
-UNSUPPORTED(cuMemRelease)
-UNSUPPORTED(cuMemRetainAllocationHandle)
-UNSUPPORTED(cuMemSetAccess)
 UNSUPPORTED(cuMemSetMemPool)
-UNSUPPORTED(cuMemUnmap)
 UNSUPPORTED(cuMemcpy2DAsync_v2)
 UNSUPPORTED(cuMemcpy2DUnaligned_v2)
 UNSUPPORTED(cuMemcpy2D_v2)
@@ -407,6 +394,9 @@ extern void cuGetErrorString(void);
 extern void cuGetProcAddress(void);
 extern void cuGetProcAddress_v2(void);
 extern void cuInit(void);
+extern void cuIpcCloseMemHandle(void);
+extern void cuIpcGetMemHandle(void);
+extern void cuIpcOpenMemHandle_v2(void);
 extern void cuKernelGetAttribute(void);
 extern void cuKernelGetFunction(void);
 extern void cuKernelSetAttribute(void);
@@ -420,19 +410,29 @@ extern void cuLibraryLoadData(void);
 extern void cuLibraryUnload(void);
 extern void cuLogsRegisterCallback(void);
 extern void cuLogsUnregisterCallback(void);
+extern void cuMemAddressFree(void);
 extern void cuMemAddressReserve(void);
 extern void cuMemAllocHost_v2(void);
 extern void cuMemAlloc_v2(void);
 extern void cuMemCreate(void);
+extern void cuMemExportToShareableHandle(void);
 extern void cuMemFreeHost(void);
 extern void cuMemFree_v2(void);
+extern void cuMemGetAccess(void);
 extern void cuMemGetAddressRange_v2(void);
 extern void cuMemGetAllocationGranularity(void);
+extern void cuMemGetAllocationPropertiesFromHandle(void);
 extern void cuMemGetInfo_v2(void);
 extern void cuMemHostAlloc(void);
 extern void cuMemHostGetDevicePointer_v2(void);
 extern void cuMemHostRegister_v2(void);
 extern void cuMemHostUnregister(void);
+extern void cuMemImportFromShareableHandle(void);
+extern void cuMemMap(void);
+extern void cuMemRelease(void);
+extern void cuMemRetainAllocationHandle(void);
+extern void cuMemSetAccess(void);
+extern void cuMemUnmap(void);
 extern void cuMemcpy(void);
 extern void cuMemcpyAsync(void);
 extern void cuMemcpyDtoDAsync_v2(void);
@@ -682,11 +682,11 @@ const struct phantora_function phantora_functions[] = {
     {"cuImportExternalMemory", (void*)&cuImportExternalMemory, phantora_function_unsupported},
     {"cuImportExternalSemaphore", (void*)&cuImportExternalSemaphore, phantora_function_unsupported},
     {"cuInit", (void*)&cuInit, phantora_function_emulated},
-    {"cuIpcCloseMemHandle", (void*)&cuIpcCloseMemHandle, phantora_function_unsupported},
+    {"cuIpcCloseMemHandle", (void*)&cuIpcCloseMemHandle, phantora_function_emulated},
     {"cuIpcGetEventHandle", (void*)&cuIpcGetEventHandle, phantora_function_unsupported},
-    {"cuIpcGetMemHandle", (void*)&cuIpcGetMemHandle, phantora_function_unsupported},
+    {"cuIpcGetMemHandle", (void*)&cuIpcGetMemHandle, phantora_function_emulated},
     {"cuIpcOpenEventHandle", (void*)&cuIpcOpenEventHandle, phantora_function_unsupported},
-    {"cuIpcOpenMemHandle_v2", (void*)&cuIpcOpenMemHandle_v2, phantora_function_unsupported},
+    {"cuIpcOpenMemHandle_v2", (void*)&cuIpcOpenMemHandle_v2, phantora_function_emulated},
     {"cuKernelGetAttribute", (void*)&cuKernelGetAttribute, phantora_function_emulated},
     {"cuKernelGetFunction", (void*)&cuKernelGetFunction, phantora_function_emulated},
     {"cuKernelGetLibrary", (void*)&cuKernelGetLibrary, phantora_function_unsupported},
@@ -722,7 +722,7 @@ const struct phantora_function phantora_functions[] = {
     {"cuLogsDumpToMemory", (void*)&cuLogsDumpToMemory, phantora_function_unsupported},
     {"cuLogsRegisterCallback", (void*)&cuLogsRegisterCallback, phantora_function_emulated},
     {"cuLogsUnregisterCallback", (void*)&cuLogsUnregisterCallback, phantora_function_emulated},
-    {"cuMemAddressFree", (void*)&cuMemAddressFree, phantora_function_unsupported},
+    {"cuMemAddressFree", (void*)&cuMemAddressFree, phantora_function_emulated},
     {"cuMemAddressReserve", (void*)&cuMemAddressReserve, phantora_function_emulated},
     {"cuMemAdvise_v2", (void*)&cuMemAdvise_v2, phantora_function_unsupported},
     {"cuMemAllocAsync", (void*)&cuMemAllocAsync, phantora_function_unsupported},
@@ -735,14 +735,14 @@ const struct phantora_function phantora_functions[] = {
     {"cuMemCreate", (void*)&cuMemCreate, phantora_function_emulated},
     {"cuMemDiscardAndPrefetchBatchAsync", (void*)&cuMemDiscardAndPrefetchBatchAsync, phantora_function_unsupported},
     {"cuMemDiscardBatchAsync", (void*)&cuMemDiscardBatchAsync, phantora_function_unsupported},
-    {"cuMemExportToShareableHandle", (void*)&cuMemExportToShareableHandle, phantora_function_unsupported},
+    {"cuMemExportToShareableHandle", (void*)&cuMemExportToShareableHandle, phantora_function_emulated},
     {"cuMemFreeAsync", (void*)&cuMemFreeAsync, phantora_function_unsupported},
     {"cuMemFreeHost", (void*)&cuMemFreeHost, phantora_function_emulated},
     {"cuMemFree_v2", (void*)&cuMemFree_v2, phantora_function_emulated},
-    {"cuMemGetAccess", (void*)&cuMemGetAccess, phantora_function_unsupported},
+    {"cuMemGetAccess", (void*)&cuMemGetAccess, phantora_function_emulated},
     {"cuMemGetAddressRange_v2", (void*)&cuMemGetAddressRange_v2, phantora_function_emulated},
     {"cuMemGetAllocationGranularity", (void*)&cuMemGetAllocationGranularity, phantora_function_emulated},
-    {"cuMemGetAllocationPropertiesFromHandle", (void*)&cuMemGetAllocationPropertiesFromHandle, phantora_function_unsupported},
+    {"cuMemGetAllocationPropertiesFromHandle", (void*)&cuMemGetAllocationPropertiesFromHandle, phantora_function_emulated},
     {"cuMemGetDefaultMemPool", (void*)&cuMemGetDefaultMemPool, phantora_function_unsupported},
     {"cuMemGetHandleForAddressRange", (void*)&cuMemGetHandleForAddressRange, phantora_function_unsupported},
     {"cuMemGetInfo_v2", (void*)&cuMemGetInfo_v2, phantora_function_emulated},
@@ -752,8 +752,8 @@ const struct phantora_function phantora_functions[] = {
     {"cuMemHostGetFlags", (void*)&cuMemHostGetFlags, phantora_function_unsupported},
     {"cuMemHostRegister_v2", (void*)&cuMemHostRegister_v2, phantora_function_emulated},
     {"cuMemHostUnregister", (void*)&cuMemHostUnregister, phantora_function_emulated},
-    {"cuMemImportFromShareableHandle", (void*)&cuMemImportFromShareableHandle, phantora_function_unsupported},
-    {"cuMemMap", (void*)&cuMemMap, phantora_function_unsupported},
+    {"cuMemImportFromShareableHandle", (void*)&cuMemImportFromShareableHandle, phantora_function_emulated},
+    {"cuMemMap", (void*)&cuMemMap, phantora_function_emulated},
     {"cuMemMapArrayAsync", (void*)&cuMemMapArrayAsync, phantora_function_unsupported},
     {"cuMemPoolCreate", (void*)&cuMemPoolCreate, phantora_function_unsupported},
     {"cuMemPoolDestroy", (void*)&cuMemPoolDestroy, phantora_function_unsupported},
@@ -771,11 +771,11 @@ const struct phantora_function phantora_functions[] = {
     {"cuMemPrefetchBatchAsync", (void*)&cuMemPrefetchBatchAsync, phantora_function_unsupported},
     {"cuMemRangeGetAttribute", (void*)&cuMemRangeGetAttribute, phantora_function_unsupported},
     {"cuMemRangeGetAttributes", (void*)&cuMemRangeGetAttributes, phantora_function_unsupported},
-    {"cuMemRelease", (void*)&cuMemRelease, phantora_function_unsupported},
-    {"cuMemRetainAllocationHandle", (void*)&cuMemRetainAllocationHandle, phantora_function_unsupported},
-    {"cuMemSetAccess", (void*)&cuMemSetAccess, phantora_function_unsupported},
+    {"cuMemRelease", (void*)&cuMemRelease, phantora_function_emulated},
+    {"cuMemRetainAllocationHandle", (void*)&cuMemRetainAllocationHandle, phantora_function_emulated},
+    {"cuMemSetAccess", (void*)&cuMemSetAccess, phantora_function_emulated},
     {"cuMemSetMemPool", (void*)&cuMemSetMemPool, phantora_function_unsupported},
-    {"cuMemUnmap", (void*)&cuMemUnmap, phantora_function_unsupported},
+    {"cuMemUnmap", (void*)&cuMemUnmap, phantora_function_emulated},
     {"cuMemcpy", (void*)&cuMemcpy, phantora_function_emulated},
     {"cuMemcpy2DAsync_v2", (void*)&cuMemcpy2DAsync_v2, phantora_function_unsupported},
     {"cuMemcpy2DUnaligned_v2", (void*)&cuMemcpy2DUnaligned_v2, phantora_function_unsupported},

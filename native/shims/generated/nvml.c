@@ -159,11 +159,6 @@ int nvmlDeviceGetGpuFabricInfo(void) {
 }
 
 // not supported: an emulated GPU has no such sensor or feature
-int nvmlDeviceGetGpuFabricInfoV(void) {
-  return 3;
-}
-
-// not supported: an emulated GPU has no such sensor or feature
 int nvmlDeviceGetGpuInstanceId(void) {
   return 3;
 }
@@ -495,6 +490,7 @@ extern void nvmlDeviceGetComputeRunningProcesses_v3(void);
 extern void nvmlDeviceGetCount(void);
 extern void nvmlDeviceGetCount_v2(void);
 extern void nvmlDeviceGetCudaComputeCapability(void);
+extern void nvmlDeviceGetGpuFabricInfoV(void);
 extern void nvmlDeviceGetHandleByIndex(void);
 extern void nvmlDeviceGetHandleByIndex_v2(void);
 extern void nvmlDeviceGetHandleByPciBusId(void);
@@ -561,7 +557,7 @@ const struct phantora_function phantora_functions[] = {
     {"nvmlDeviceGetFanSpeed", (void*)&nvmlDeviceGetFanSpeed, phantora_function_constant},
     {"nvmlDeviceGetFieldValues", (void*)&nvmlDeviceGetFieldValues, phantora_function_constant},
     {"nvmlDeviceGetGpuFabricInfo", (void*)&nvmlDeviceGetGpuFabricInfo, phantora_function_constant},
-    {"nvmlDeviceGetGpuFabricInfoV", (void*)&nvmlDeviceGetGpuFabricInfoV, phantora_function_constant},
+    {"nvmlDeviceGetGpuFabricInfoV", (void*)&nvmlDeviceGetGpuFabricInfoV, phantora_function_emulated},
     {"nvmlDeviceGetGpuInstanceId", (void*)&nvmlDeviceGetGpuInstanceId, phantora_function_constant},
     {"nvmlDeviceGetGraphicsRunningProcesses", (void*)&nvmlDeviceGetGraphicsRunningProcesses, phantora_function_constant},
     {"nvmlDeviceGetGraphicsRunningProcesses_v2", (void*)&nvmlDeviceGetGraphicsRunningProcesses_v2, phantora_function_constant},

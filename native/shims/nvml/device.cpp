@@ -283,6 +283,18 @@ Status nvmlDeviceGetNvLinkRemoteDeviceType(Handle handle, unsigned link, unsigne
   return Status::success;
 }
 
+// No GPU here takes part in a fabric of several nodes; GPUs before compute capability 9 don't know the question.
+Status nvmlDeviceGetGpuFabricInfoV(Handle handle, unsigned* info) {
+  constexpr size_t version_bytes = sizeof *info;
+  constexpr unsigned size_mask = 0xffffff;  // a version holds the size of its structure
+  if (index_of(handle) < 0 || !info) return Status::invalid_argument;
+  if (config().cc_major < 9) return Status::not_supported;
+  size_t bytes = *info & size_mask;
+  if (bytes < version_bytes) return Status::invalid_argument;
+  std::memset(info + 1, 0, bytes - version_bytes);  // state 0: not supported
+  return Status::success;
+}
+
 Status nvmlDeviceGetP2PStatus(Handle one, Handle other, int, int* status) {
   if (index_of(one) < 0 || index_of(other) < 0) return Status::invalid_argument;
   *status = 0;

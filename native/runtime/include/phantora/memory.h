@@ -8,6 +8,8 @@
 namespace phantora {
 namespace memory PHANTORA_EXPORT {
 
+inline constexpr size_t granule_bytes = 2u << 20;  // CUDA takes device memory in pieces of this size
+
 enum class Kind { plain, device, pinned, registered, managed };
 
 struct Region {
@@ -15,6 +17,7 @@ struct Region {
   size_t bytes = 0;
   Kind kind = Kind::plain;
   int device = -1;
+  bool mapped = false;  // by virtual_memory.h: neighbouring mappings on one device are one region
 };
 
 // nullptr when the device's capacity (config().memory_bytes) would be exceeded; counted in 2 MiB granules as CUDA does
@@ -22,10 +25,17 @@ struct Region {
 void* allocate(int device, size_t bytes);
 void* allocate_pinned(size_t bytes);
 bool release(void* base);
+bool is_allocation(const void* pointer, Kind kind);  // release() would take it
 bool register_host(void* base, size_t bytes);
 bool unregister_host(void* base);
 Region find(const void* pointer);  // the region that holds it; kind plain if none of ours
 void usage(int device, size_t* free_bytes, size_t* total_bytes);
+// For virtual_memory.h: room on a device, in whole granules (false: there is none), and addresses where it is mapped.
+bool charge(int device, size_t bytes);
+void discharge(int device, size_t bytes);
+void show(void* base, size_t bytes, int device);
+void hide(void* base, size_t bytes);
+
 uint64_t peak_bytes();  // most device memory in use at once, over all devices, without the context
 
 }  // namespace memory PHANTORA_EXPORT

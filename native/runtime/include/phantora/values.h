@@ -30,6 +30,11 @@ void for_each_stretch(const void* p, size_t bytes, const std::function<void(size
 // Makes [p, p+bytes) readable: unknown parts become stored zeros, tainted. For CPU computation on small tensors.
 void make_readable(void* p, size_t bytes);
 
+// Memory with several addresses, or seen by several processes: its states are at `states` from now on, a byte each,
+// until unshare(). What was known of it is written there.
+void share(void* p, size_t bytes, uint8_t* states);
+void unshare(void* p, size_t bytes);
+
 // A task must not throw, and must not drain. One for a stream that is being captured is run by each launch of the
 // graph.
 using Task = std::function<void()>;
