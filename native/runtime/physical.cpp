@@ -39,7 +39,8 @@ static_assert(sizeof(MarkedCard) <= card_stride);
 
 int make_file() {
   int file = memfd_create("phantora-device", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(file_bytes)) != 0) refuse("sparse file for emulated device memory");
+  if (file < 0 || ftruncate(file, static_cast<off_t>(file_bytes)) != 0)
+    refuse("sparse file for emulated device memory");
   return file;
 }
 

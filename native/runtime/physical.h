@@ -24,8 +24,8 @@ struct Extent {
   uint64_t bytes = 0;
 };
 
-Extent take(size_t bytes);              // of this process's own file; a multiple of 2 MiB
-void give_back(const Extent& extent);   // the bytes are gone
+Extent take(size_t bytes);             // of this process's own file; a multiple of 2 MiB
+void give_back(const Extent& extent);  // the bytes are gone
 
 // Shows it at `at`, in place of what is mapped there.
 void map(const Extent& extent, void* at, bool accessible);

@@ -44,7 +44,9 @@ class StateMap {
   };
 
   // Untouched pages of states are zeros: unknown.
-  static uint8_t encode(State state) { return static_cast<uint8_t>(static_cast<int>(State::unknown) - static_cast<int>(state)); }
+  static uint8_t encode(State state) {
+    return static_cast<uint8_t>(static_cast<int>(State::unknown) - static_cast<int>(state));
+  }
   static State decode(uint8_t byte) { return static_cast<State>(static_cast<int>(State::unknown) - byte); }
   static size_t equal_length(const uint8_t* states, size_t limit);
 

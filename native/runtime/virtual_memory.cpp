@@ -29,9 +29,9 @@ constexpr size_t page_bytes = 4096;
 void* map_nothing(void* at, size_t bytes, int flags) {
   void* mapped = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
   if (mapped != MAP_FAILED) return mapped;
-  fail("the host has no address space for a reservation of " + std::to_string(bytes) +
-           " bytes: " + std::strerror(errno),
-       "it costs no memory, but the limits `ulimit -v` and vm.overcommit_memory=2 forbid it; lift them");
+  fail(
+      "the host has no address space for a reservation of " + std::to_string(bytes) + " bytes: " + std::strerror(errno),
+      "it costs no memory, but the limits `ulimit -v` and vm.overcommit_memory=2 forbid it; lift them");
 }
 
 struct Physical {
@@ -167,9 +167,9 @@ class Space {
     physical.exported = true;
     share(physical, handle);
     const Properties& p = physical.properties;
-    return physical::export_descriptor(physical.extent,
-                                       {physical.extent.bytes, config().node, device::physical(p.device),
-                                        p.handle_types, p.compression, p.rdma_capable, p.usage});
+    return physical::export_descriptor(
+        physical.extent, {physical.extent.bytes, config().node, device::physical(p.device), p.handle_types,
+                          p.compression, p.rdma_capable, p.usage});
   }
 
   Handle import(const physical::Import& import) {

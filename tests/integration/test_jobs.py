@@ -152,6 +152,23 @@ def test_job_too_large_for_the_device(tmp_path: Path) -> None:
     assert rank["peak_allocated_bytes"] == 100 << 30
 
 
+# A segment grows in pieces of 20 MiB, the one of tensors up to 1 MiB (here: the losses) in pieces of 2 MiB. Most is in
+# use at 0 MiB: the weight; 64: the inputs; 128: the product, later the gradient; 192: the momentum. That is 256 MiB in
+# 13 pieces. The larger tensor doesn't fit where the gradient was: it begins at 256 MiB and ends at 356, in the 18th.
+
+
+def test_expandable_segments_reserve_what_they_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTORCH_ALLOC_CONF", "expandable_segments:True")
+    job = (sys.executable, str(SCRIPTS / "expandable_segments.py"))
+    done = phantora(tmp_path, "run", "--cluster", "dgx-h100", job=job)
+    (rank,) = done.report["ranks"]
+    first, grown = 13 * 20 + 2, 18 * 20 + 2
+    printed = ["reserved", str(first), "expandable", "True", "larger", str(grown), "empty", "0", "freed", str(first)]
+    assert done.stdout.split()[: len(printed)] == printed
+    assert rank["peak_reserved_bytes"] == grown << 20
+    assert rank["peak_allocated_bytes"] == (3 * 64 + 100) << 20
+
+
 # Iterations
 
 

@@ -24,6 +24,8 @@ from rank_peer import (
     reply,
 )
 
+from phantora_native import INCLUDE_DIR
+
 Answer = Callable[[Record], bytes | None]
 Case = Callable[..., tuple[RankPeer, str]]
 
@@ -224,5 +226,5 @@ def test_layouts_are_nvidias(tmp_path: Path) -> None:
     crt = next((folder for folder in present if (folder / "crt/host_defines.h").is_file()), None)
     if cuda is None or crt is None:
         pytest.skip("NVIDIA's CUDA headers are not installed")
-    includes = ["-isystem", cuda, "-isystem", crt, "-I", SHIMS]
+    includes = ["-isystem", cuda, "-isystem", crt, "-I", SHIMS, "-I", INCLUDE_DIR]
     subprocess.run(["g++", "-std=c++20", "-fsyntax-only", *includes, HERE / "cuda_layouts.cpp"], check=True)

@@ -41,7 +41,8 @@ def run_as_rank(program: Path, folder: Path) -> subprocess.CompletedProcess[str]
 
 
 def test_against_models(tmp_path: Path) -> None:
-    program = compiled(tmp_path, "values_model_test", RUNTIME / "known_ranges.cpp", RUNTIME / "value_queue.cpp")
+    sources = [RUNTIME / f"{name}.cpp" for name in ("known_ranges", "state_map", "value_queue", "zero_pages")]
+    program = compiled(tmp_path, "values_model_test", *sources)
     subprocess.run([program], check=True, timeout=300)
 
 

@@ -1,5 +1,6 @@
 // The known ranges against a plain array of states, and the queue against the order that it promises, on random
 // programs.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "check.h"
 #include "known_ranges.h"
+#include "state_map.h"
 #include "value_queue.h"
 
 using namespace phantora;
@@ -50,6 +52,39 @@ void check_ranges(Random& random) {
   size_t stretches = 0;
   for (int i = 0; i < bytes; ++i) stretches += model[i] != State::unknown && (i == 0 || model[i - 1] != model[i]);
   CHECK_EQUAL(ranges.size(), stretches);  // neighbours of one state are one range
+}
+
+// A piece that lies at two addresses among memory of its own states: both addresses show every assignment.
+void check_shared(Random& random) {
+  constexpr int bytes = 120, one = 20, other = 70, shared = 30;
+  std::array<State, bytes> model;
+  std::array<uint8_t, shared> states{};
+  model.fill(State::unknown);
+  values::StateMap map;
+  map.assign(one + 5, one + 10, State::known);
+  std::fill(model.begin() + one + 5, model.begin() + one + 10, State::known);
+  std::copy_n(model.begin() + one, shared, model.begin() + other);
+  map.share(one, one + shared, states.data());
+  map.share(other, other + shared, states.data());
+  for (int step = 0; step < 400; ++step) {
+    int begin = up_to(random, bytes), end = begin + up_to(random, bytes - begin);
+    auto state = static_cast<State>(up_to(random, 2));
+    map.assign(begin, end, state);
+    for (int i = begin; i < end; ++i) {
+      model[i] = state;
+      if (i >= one && i < one + shared) model[i - one + other] = state;
+      if (i >= other && i < other + shared) model[i - other + one] = state;
+    }
+    int at = 0;
+    map.for_each(0, bytes, [&](uintptr_t first, uintptr_t last, State seen) {
+      CHECK_EQUAL(static_cast<int>(first), at);
+      for (; at < static_cast<int>(last); ++at) CHECK(model[at] == seen);
+    });
+    CHECK_EQUAL(at, bytes);
+    CHECK(map.worst(begin, end) == (begin < end ? state : State::known));
+  }
+  map.unshare(one, one + shared);
+  CHECK(map.worst(one, one + 1) == State::unknown);
 }
 
 struct FakeExchange : values::Exchange {
@@ -200,6 +235,7 @@ int main() {
   for (unsigned seed = 0; seed < 200; ++seed) {
     Random random(seed);
     check_ranges(random);
+    check_shared(random);
     QueueModel(random).run();
   }
   check_tasks_that_submit();

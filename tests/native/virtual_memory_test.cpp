@@ -1,6 +1,7 @@
 // Reserved addresses, physical memory and mappings of the driver API; memory that two processes share.
 //   virtual_memory_test              semantics in one process
-//   virtual_memory_test share PATH   starts PATH as a second process and hands it memory, by descriptor and by IPC handle
+//   virtual_memory_test share PATH   starts PATH as a second process and hands it memory, by descriptor and by IPC
+//   handle
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -211,6 +211,14 @@ Status cuMemsetD32Async(DevicePointer dst, unsigned value, size_t count, Stream 
   return set(dst, 0, value, count, 1, stream);
 }
 
+// A write in stream order. Waiting for one (cuStreamWaitValue32) is not emulated.
+Status cuStreamWriteValue32_v2(Stream stream, DevicePointer dst, uint32_t value, unsigned) {
+  return set(dst, 0, value, 1, 1, stream);
+}
+Status cuStreamWriteValue64_v2(Stream stream, DevicePointer dst, uint64_t value, unsigned) {
+  return set(dst, 0, value, 1, 1, stream);
+}
+
 }  // extern "C"
 
 }  // namespace phantora::driver

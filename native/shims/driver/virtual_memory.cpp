@@ -13,9 +13,7 @@ namespace {
 using virtual_memory::Access;
 using virtual_memory::Handle;
 
-bool exists(int location_type, int id) {
-  return location_type == location_device && id >= 0 && id < device::count();
-}
+bool exists(int location_type, int id) { return location_type == location_device && id >= 0 && id < device::count(); }
 
 bool is_access(int flags) {
   Access access = static_cast<Access>(flags);
@@ -107,8 +105,15 @@ Status cuMemRetainAllocationHandle(Handle* handle, void* at) {
 Status cuMemGetAllocationPropertiesFromHandle(AllocationProperties* out, Handle handle) {
   std::optional<virtual_memory::Properties> known = virtual_memory::properties(handle);
   if (!out || !known) return Status::invalid_value;
-  *out = {allocation_pinned,  known->handle_types, location_device, known->device, nullptr,
-          known->compression, known->rdma_capable, known->usage,    {}};
+  *out = {allocation_pinned,
+          known->handle_types,
+          location_device,
+          known->device,
+          nullptr,
+          known->compression,
+          known->rdma_capable,
+          known->usage,
+          {}};
   return Status::success;
 }
 

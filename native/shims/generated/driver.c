@@ -301,9 +301,7 @@ UNSUPPORTED(cuStreamWaitValue32_v2)
 UNSUPPORTED(cuStreamWaitValue64_ptsz)
 UNSUPPORTED(cuStreamWaitValue64_v2)
 UNSUPPORTED(cuStreamWriteValue32_ptsz)
-UNSUPPORTED(cuStreamWriteValue32_v2)
 UNSUPPORTED(cuStreamWriteValue64_ptsz)
-UNSUPPORTED(cuStreamWriteValue64_v2)
 UNSUPPORTED(cuSurfObjectCreate)
 UNSUPPORTED(cuSurfObjectDestroy)
 UNSUPPORTED(cuSurfObjectGetResourceDesc)
@@ -471,6 +469,8 @@ extern void cuStreamIsCapturing(void);
 extern void cuStreamQuery(void);
 extern void cuStreamSynchronize(void);
 extern void cuStreamWaitEvent(void);
+extern void cuStreamWriteValue32_v2(void);
+extern void cuStreamWriteValue64_v2(void);
 extern void cuTensorMapEncodeTiled(void);
 
 const struct phantora_function phantora_functions[] = {
@@ -891,9 +891,9 @@ const struct phantora_function phantora_functions[] = {
     {"cuStreamWaitValue64_ptsz", (void*)&cuStreamWaitValue64_ptsz, phantora_function_unsupported},
     {"cuStreamWaitValue64_v2", (void*)&cuStreamWaitValue64_v2, phantora_function_unsupported},
     {"cuStreamWriteValue32_ptsz", (void*)&cuStreamWriteValue32_ptsz, phantora_function_unsupported},
-    {"cuStreamWriteValue32_v2", (void*)&cuStreamWriteValue32_v2, phantora_function_unsupported},
+    {"cuStreamWriteValue32_v2", (void*)&cuStreamWriteValue32_v2, phantora_function_emulated},
     {"cuStreamWriteValue64_ptsz", (void*)&cuStreamWriteValue64_ptsz, phantora_function_unsupported},
-    {"cuStreamWriteValue64_v2", (void*)&cuStreamWriteValue64_v2, phantora_function_unsupported},
+    {"cuStreamWriteValue64_v2", (void*)&cuStreamWriteValue64_v2, phantora_function_emulated},
     {"cuSurfObjectCreate", (void*)&cuSurfObjectCreate, phantora_function_unsupported},
     {"cuSurfObjectDestroy", (void*)&cuSurfObjectDestroy, phantora_function_unsupported},
     {"cuSurfObjectGetResourceDesc", (void*)&cuSurfObjectGetResourceDesc, phantora_function_unsupported},

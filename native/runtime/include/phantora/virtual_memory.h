@@ -1,5 +1,6 @@
-// Reserved addresses, physical device memory, and what is mapped where: behind cuMemAddressReserve, cuMemCreate, cuMemMap.
-// Functions that return false, 0 or nothing were asked for what CUDA refuses as an invalid value. Thread-safe.
+// Reserved addresses, physical device memory, and what is mapped where: behind cuMemAddressReserve, cuMemCreate,
+// cuMemMap. Functions that return false, 0 or nothing were asked for what CUDA refuses as an invalid value.
+// Thread-safe.
 #pragma once
 #include <cstddef>
 #include <cstdint>
