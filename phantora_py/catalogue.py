@@ -29,6 +29,8 @@ class KernelInfo:
     duration_ns: int
     lookup: Lookup | None
     """Of an embedding's forward."""
+    fused: str = ""
+    """Ops that a generated kernel was fused from."""
 
     @property
     def name(self) -> str:

@@ -261,6 +261,7 @@ class Definitions:
             guessed=cost.guessed,
             duration_ns=cost.duration_ns,
             lookup=Lookup.of(signature),
+            fused=signature.fused,
         )
 
     def _define_comm(self, rank: int, fields: Fields) -> None:

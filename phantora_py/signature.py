@@ -6,6 +6,7 @@ Signatures come from the ranks over a socket, so every size and type is checked 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -40,6 +41,8 @@ DTYPE_BYTES = {
     "complex128": 16,
 }
 """Bytes of an element, by the dtype's name without "torch."."""
+
+_FUSED = re.compile(r"triton_[a-z]+_fused_(.+?)(?:_[0-9]+)?")
 
 COPY_KINDS = ("h2d", "d2h", "d2d", "memset", "p2p", "h2h")
 ROLES = ("in", "mut")
@@ -147,6 +150,8 @@ class Signature:
     block: Dim3 | None = None
     node: str = ""
     """"host_func" for a host function in stream order, else ""."""
+    code: tuple[tuple[str, Scalar], ...] = ()
+    """Facts that the compiler of a generated kernel told, by name."""
 
     @classmethod
     def from_definition(cls, definition: Mapping[str, object]) -> Signature:
@@ -161,12 +166,19 @@ class Signature:
             grid=_dim3(definition, "grid"),
             block=_dim3(definition, "block"),
             node=_text(definition, "node"),
+            code=_code(definition),
         )
 
     @property
     def base_op(self) -> str:
         """The op's name without namespace and overload: "aten::add_.Tensor" → "add_"."""
         return self.op.rpartition("::")[2].partition(".")[0]
+
+    @property
+    def fused(self) -> str:
+        """Of a kernel of Inductor's, the ops that it was fused from, as its name lists them: "add_gelu"; else ""."""
+        listed = _FUSED.fullmatch(self.kernel) if self.code else None
+        return listed.group(1) if listed else ""
 
     @property
     def read_bytes(self) -> int:
@@ -191,6 +203,8 @@ class Signature:
         if self.grid or self.block:
             parts.append(f"launch:{_dims(self.grid or ())}:{_dims(self.block or ())}")
         parts.append(self.node)
+        if self.code:
+            parts.append("code:" + ",".join(f"{name}={value!r}" for name, value in self.code))
         return "|".join(parts)
 
 
@@ -264,6 +278,14 @@ def _scalar(value: object, depth: int) -> Scalar:
     if isinstance(value, (list, tuple)) and depth < 4 and len(value) <= MAX_SCALARS:
         return tuple(_scalar(item, depth + 1) for item in value)
     raise _fail("scalars[]", value, "a bool, int, float, string, None or short list of these")
+
+
+def _code(definition: Mapping[str, object]) -> tuple[tuple[str, Scalar], ...]:
+    value = definition.get("code", {})
+    if not isinstance(value, Mapping) or len(value) > MAX_SCALARS:
+        raise _fail("code", value, f"a map of at most {MAX_SCALARS} facts")
+    facts = [(_text({"code": name}, "code"), _scalar(fact, 0)) for name, fact in value.items()]
+    return tuple(sorted(facts, key=lambda fact: fact[0]))
 
 
 def _gemm(definition: Mapping[str, object]) -> Gemm | None:

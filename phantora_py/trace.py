@@ -134,6 +134,8 @@ def _metadata(name: str, rank: int, stream: int, arguments: dict[str, Any]) -> d
 
 def _kernel_arguments(info: KernelInfo, later: int) -> dict[str, Any]:
     arguments: dict[str, Any] = {"kernel": info.kernel, "shapes": info.shapes, "engine": info.engine, "kind": info.kind}
+    if info.fused:
+        arguments["fused"] = info.fused
     if later:
         arguments["share"] = "a later launch of an op whose first launch carries its cost"
     return arguments

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from phantora_launcher import environment
 from phantora_launcher.errors import LaunchError
-from phantora_launcher.rank import memory_peaks
+from phantora_launcher.rank import memory_peaks, triton_kernels
 
 LIBRARY = "libphantora_aten.so"
 INSTALL_FUNCTION = "phantora_aten_install"
@@ -140,6 +140,7 @@ def load(torch: Torch) -> None:
         ) from error
     install()
     memory_peaks.keep_before_resets(hook)
+    triton_kernels.watch(hook)
 
 
 def compiler() -> str:
@@ -227,7 +228,8 @@ def _write_unit(folder: Path) -> Path:
 
 def _include_flags(torch: Torch) -> list[str]:
     native = _native_dir()
-    return [*(f"-isystem{path}" for path in torch.include_dirs), f"-I{native / 'include'}", f"-I{native / 'aten'}"]
+    ours = (native / "include", native / "aten", native / "aten" / "cuda_headers")
+    return [*(f"-isystem{path}" for path in torch.include_dirs), *(f"-I{path}" for path in ours)]
 
 
 def _link_flags(torch: Torch) -> list[str]:

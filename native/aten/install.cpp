@@ -2,7 +2,7 @@
 //
 // All sources of this folder are compiled as one translation unit, because reading torch's headers is most of the work,
 // with -std=c++20 -O2 -fvisibility=hidden -DNDEBUG, and linked with torch_cpu, c10 and phantora_rt. Nothing here
-// includes CUDA's or Python's headers: a user need not have them.
+// includes CUDA's or Python's headers: a user need not have them. Where torch's own do, cuda_headers/ stands in.
 #include "call_site.h"
 #include "figures.h"
 #include "gloo.h"

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "allocator_blocks.h"
 #include "current_stream.h"
 #include "device_memory.h"
 #include "optimizer.h"
@@ -36,6 +37,7 @@ void mark_step(int what) {
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& range) {
   if (range.scope() == at::RecordScope::FUNCTION) {
     override_new_operators();
+    follow_allocator();
     if (op_depth++ == 0) recorder::advance(config().dispatch_ns);
   } else if (is_step(range) && step_depth++ == 0) {
     optimizer = stepping_optimizer();

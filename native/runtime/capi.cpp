@@ -4,6 +4,7 @@
 #include "phantora/config.h"
 #include "phantora/counters.h"
 #include "phantora/device.h"
+#include "phantora/kernels.h"
 #include "phantora/launch.h"
 #include "phantora/recorder.h"
 #include "phantora/streams.h"
@@ -41,6 +42,7 @@ void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes) {
 }
 
 int phantora_counter(const char* name, uint64_t* value) { return counters::read(name, value); }
+int phantora_describe_kernel(const void* function, const char* text) { return kernels::describe(function, text); }
 void phantora_outside(const char* what) { recorder::go_outside(what); }
 void phantora_flush(void) { recorder::flush(); }
 

@@ -1,14 +1,20 @@
 #include "phantora/kernels.h"
 
 #include <algorithm>
-#include <memory>
+#include <cstring>
 #include <mutex>
 #include <shared_mutex>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
+#include "kernel_description.h"
+#include "phantora/blocks.h"
 #include "phantora/config.h"
 #include "phantora/device.h"
 #include "phantora/launch.h"
+#include "phantora/memory.h"
+#include "phantora/values.h"
 
 namespace phantora::kernels {
 
@@ -16,8 +22,16 @@ namespace {
 
 constexpr int max_block_threads = 1024;
 constexpr int registers_per_sm = 65536;
+constexpr int register_unit = 8;  // of a thread, in which registers are given out
 constexpr int warp = 32;
+constexpr uint32_t portable_cluster_blocks = 8, largest_cluster_blocks = 16;
 constexpr size_t reserved_shared_bytes = 1 << 10;  // of each block, taken by the system
+
+uint64_t product(const uint32_t (&sizes)[3]) { return uint64_t{sizes[0]} * sizes[1] * sizes[2]; }
+
+int registers_of(const Kernel& kernel) {
+  return (kernel.code.registers + register_unit - 1) / register_unit * register_unit;
+}
 
 bool is_possible(const Kernel& kernel, const Shape& shape) {
   constexpr uint32_t grid_limits[3] = {2147483647, 65535, 65535};
@@ -26,14 +40,79 @@ bool is_possible(const Kernel& kernel, const Shape& shape) {
     if (shape.grid[i] == 0 || shape.grid[i] > grid_limits[i]) return false;
     if (shape.block[i] == 0 || shape.block[i] > block_limits[i]) return false;
   }
-  uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
-  return threads <= max_block_threads && shape.shared_bytes <= static_cast<size_t>(kernel.dynamic_shared_limit);
+  return product(shape.block) <= max_block_threads &&
+         shape.shared_bytes <= static_cast<size_t>(kernel.dynamic_shared_limit);
 }
 
-// Triton, and whoever else launches without an op, writes where we cannot follow.
-void declare_unowned(const Kernel& kernel) {
-  if (current_op() != nullptr) return;
-  recorder::declare_guess("kernel " + kernel.name + ", launched outside any op: its results are not marked unknown");
+// Registers, and the bounds that the kernel was compiled for.
+bool fits(const Kernel& kernel, const Shape& shape) {
+  auto threads = static_cast<int>(product(shape.block));
+  return threads <= kernel.code.max_threads &&
+         (threads + warp - 1) / warp * warp * registers_of(kernel) <= registers_per_sm;
+}
+
+bool is_possible_cluster(const Kernel& kernel, const Shape& shape) {
+  const uint32_t (&cluster)[3] = shape.cluster[0] ? shape.cluster : kernel.code.cluster;
+  if (cluster[0] == 0) return true;
+  for (int i = 0; i < 3; ++i) {
+    if (cluster[i] == 0 || shape.grid[i] % cluster[i] != 0) return false;
+  }
+  return product(cluster) <= (kernel.non_portable_cluster ? largest_cluster_blocks : portable_cluster_blocks);
+}
+
+bool is_resident(const Kernel& kernel, const Shape& shape) {
+  int blocks = active_blocks_per_sm(kernel, static_cast<int>(product(shape.block)), shape.shared_bytes);
+  return product(shape.grid) <= static_cast<uint64_t>(blocks) * config().sm_count;
+}
+
+// PyTorch's own operators have costs and values of theirs, whatever kernels they are made of.
+bool belongs_to(const OpScope* op) { return op && std::string_view(op->name).starts_with("aten::"); }
+
+const void* word_at(const char* data) {
+  const void* word;
+  std::memcpy(&word, data, sizeof word);
+  return word;
+}
+
+// Nothing computes what the kernel writes: all that its pointers reach becomes unknown in stream order, but for what
+// its compiler says is only read. Structs passed by value are searched for pointers.
+void overwrite(const Kernel& kernel, const Arguments& arguments, StreamId stream) {
+  const Description* description = kernel.description.get();
+  for (size_t i = 0; i < kernel.code.parameters.size(); ++i) {
+    bool told = description && i < description->arguments().size();
+    if (told && description->arguments()[i].writes == 0) continue;
+    const code::Parameter& parameter = kernel.code.parameters[i];
+    const char* data = arguments.find(i, parameter);
+    if (!data) continue;
+    for (uint32_t at = 0; at + sizeof(void*) <= parameter.bytes; at += sizeof(void*)) {
+      const void* pointer = word_at(data + at);
+      if (size_t bytes = blocks::reach(pointer)) {
+        values::submit(stream, [pointer, bytes] { values::mark_unknown(pointer, bytes); });
+      }
+    }
+  }
+}
+
+void forget_results(const Kernel& kernel, const Arguments& arguments, StreamId stream) {
+  if (kernel.is_read) return overwrite(kernel, arguments, stream);
+  recorder::declare_guess("kernel " + kernel.name + ", whose code cannot be read: its results are not marked unknown");
+}
+
+// An image is read once, however many of its kernels are launched.
+const code::Image& read_once(const void* image) {
+  static std::mutex mutex;
+  static auto* images = new std::unordered_map<const void*, code::Image>;
+  std::lock_guard lock(mutex);
+  auto found = images->find(image);
+  if (found == images->end()) found = images->emplace(image, code::Image::read(image)).first;
+  return found->second;
+}
+
+void read_code(Kernel& kernel) {
+  const code::KernelCode* code = read_once(std::exchange(kernel.image, nullptr)).find_kernel(kernel.name);
+  if (!code) return;
+  kernel.code = *code;
+  kernel.is_read = true;
 }
 
 struct Registry {
@@ -46,15 +125,44 @@ Registry& registry() {
   return *table;
 }
 
-}  // namespace
-
-Kernel* make(const char* name) {
-  auto kernel = std::make_unique<Kernel>();
-  kernel->name = name;
+Kernel* add(std::unique_ptr<Kernel> kernel) {
   Kernel* handle = kernel.get();
   std::unique_lock lock(registry().mutex);
   registry().kernels[handle] = std::move(kernel);
   return handle;
+}
+
+// The arguments come first; scratch memory that the compiler adds comes behind them.
+bool agrees(const Description& description, const code::KernelCode& code) {
+  const auto& arguments = description.arguments();
+  if (arguments.size() > code.parameters.size()) return false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].is_tensor() && code.parameters[i].bytes != sizeof(void*)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const char* Arguments::find(size_t index, const code::Parameter& parameter) const {
+  if (each) return static_cast<const char*>(each[index]);
+  bool passed = buffer && parameter.offset + parameter.bytes <= buffer_bytes;
+  return passed ? buffer + parameter.offset : nullptr;
+}
+
+Kernel* make(const std::string& name, const void* image) {
+  auto kernel = std::make_unique<Kernel>();
+  kernel->name = name;
+  kernel->image = image;
+  return add(std::move(kernel));
+}
+
+Kernel* make(const std::string& name, const code::KernelCode& code) {
+  auto kernel = std::make_unique<Kernel>();
+  kernel->name = name;
+  kernel->code = code;
+  kernel->is_read = true;
+  return add(std::move(kernel));
 }
 
 Kernel* find(const void* handle) {
@@ -63,34 +171,59 @@ Kernel* find(const void* handle) {
   return found == registry().kernels.end() ? nullptr : found->second.get();
 }
 
-Result launch(const Kernel& kernel, const Shape& shape, streams::Handle stream) {
+bool describe(const void* handle, const std::string& text) {
+  Kernel* kernel = find(handle);
+  std::optional<Description> description = Description::parse(text);
+  if (!kernel || !kernel->is_read || !description || !agrees(*description, kernel->code)) return false;
+  kernel->description = std::make_shared<const Description>(std::move(*description));
+  return true;
+}
+
+Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const Arguments& arguments) {
+  if (kernel.image && !current_op()) read_code(kernel);
   if (!is_possible(kernel, shape)) return Result::bad_configuration;
+  if (!is_possible_cluster(kernel, shape)) return Result::bad_cluster;
+  if (!fits(kernel, shape)) return Result::out_of_resources;
+  if (shape.cooperative && !is_resident(kernel, shape)) return Result::too_large_for_cooperation;
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Result::bad_stream;
-  declare_unowned(kernel);
+  bool owned = belongs_to(current_op());
+  std::string described;
+  if (kernel.description && !owned) described = kernel.description->pack(kernel.code, arguments);
   Launch launch;
   launch.kernel = kernel.name;
+  launch.description = described;
+  launch.description_pairs = Description::pairs;
   std::copy_n(shape.grid, 3, launch.grid);
   std::copy_n(shape.block, 3, launch.block);
   phantora::launch(*id, launch);
+  if (!owned && (!current_op() || kernel.description)) forget_results(kernel, arguments, *id);
   return Result::launched;
 }
 
 bool set_dynamic_shared_limit(Kernel& kernel, int bytes) {
-  if (bytes < 0 || static_cast<uint64_t>(bytes) > config().shared_per_block_optin) return false;
+  auto limit = static_cast<int>(config().shared_per_block_optin) - kernel.code.shared_bytes;
+  if (bytes < 0 || bytes > limit) return false;
   kernel.dynamic_shared_limit = bytes;
   return true;
 }
 
 // The least of what threads, blocks, registers and shared memory of an SM allow.
-int active_blocks_per_sm(int block_threads, size_t dynamic_shared_bytes) {
-  if (block_threads <= 0 || block_threads > max_block_threads) return 0;
+int active_blocks_per_sm(const Kernel& kernel, int block_threads, size_t dynamic_shared_bytes) {
+  if (block_threads <= 0 || block_threads > kernel.code.max_threads) return 0;
   int threads = (block_threads + warp - 1) / warp * warp;
   int by_threads = *device::attribute(39) / threads;
   int by_blocks = *device::attribute(106);
-  int by_registers = registers_per_sm / (threads * registers_per_thread);
-  int by_shared = static_cast<int>(config().shared_per_sm / (dynamic_shared_bytes + reserved_shared_bytes));
-  return std::min({by_threads, by_blocks, by_registers, by_shared});
+  int by_registers = registers_per_sm / (threads * registers_of(kernel));
+  size_t shared = dynamic_shared_bytes + static_cast<size_t>(kernel.code.shared_bytes) + reserved_shared_bytes;
+  return std::min({by_threads, by_blocks, by_registers, static_cast<int>(config().shared_per_sm / shared)});
+}
+
+// As if any SMs could share a cluster.
+int active_clusters(const Kernel& kernel, const Shape& shape) {
+  int blocks = active_blocks_per_sm(kernel, static_cast<int>(product(shape.block)), shape.shared_bytes);
+  uint64_t cluster = shape.cluster[0] ? product(shape.cluster) : 1;
+  return static_cast<int>(static_cast<uint64_t>(blocks) * config().sm_count / cluster);
 }
 
 }  // namespace phantora::kernels

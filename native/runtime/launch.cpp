@@ -42,6 +42,7 @@ uint64_t hash_of(const OpScope* op, const Launch& launch) {
   for (std::string_view type : launch.gemm_types) hash.text(type);
   for (bool transposed : launch.gemm_trans) hash.number(transposed);
   hash.text(launch.copy_kind ? launch.copy_kind : "").number(launch.copy_bytes).number(launch.host_func);
+  hash.text(launch.description);
   for (uint32_t size : launch.grid) hash.number(size);
   for (uint32_t size : launch.block) hash.number(size);
   return hash.value();
@@ -61,6 +62,10 @@ class LaunchPairs {
       add_dimensions("block", launch.block);
     }
     if (launch.host_func) key("node").text("host_func");
+    if (!launch.description.empty()) {
+      count_ += launch.description_pairs;
+      pack_.raw(launch.description);
+    }
   }
 
   uint32_t count() const { return count_; }
@@ -139,8 +144,10 @@ SignatureTable& signatures() {
 }
 
 // An op's cost goes to its first kernel. Copies and sets cost their own bytes, wherever in the op they stand: many ops
-// zero a counter before their first kernel.
-bool is_later(OpScope* op, const Launch& launch) { return op && !launch.copy_kind && std::exchange(op->costed, true); }
+// zero a counter before their first kernel. A kernel that describes itself has its own cost.
+bool is_later(OpScope* op, const Launch& launch) {
+  return op && !launch.copy_kind && launch.description.empty() && std::exchange(op->costed, true);
+}
 
 graphs::NodeType node_type(const Launch& launch) {
   if (!launch.copy_kind) return graphs::NodeType::kernel;
@@ -169,7 +176,7 @@ void launch(StreamId stream, const Launch& launch) {
   if (!recorder::active() || recorder::is_observer()) return;
   OpScope* op = innermost_op;
   uint32_t number = op ? op->launches++ : 0;
-  uint32_t signature = signature_of(op, launch);
+  uint32_t signature = signature_of(launch.description.empty() ? op : nullptr, launch);
   if (op) op->stream = stream;
   recorder::advance(config().launch_ns);
   uint8_t flags = is_later(op, launch) ? wire::later_launch : 0;

@@ -1,8 +1,8 @@
 """The analytic engine: a calibrated roofline for every launch, so that nothing is without a cost.
 
-In this order: host functions take no device time; copies go by their bytes and link; products and attention by tiles
-and waves; known ops by the bytes they move; unknown ops by the bytes they show and raw launches by their grid, both
-guessed.
+In this order: host functions take no device time; copies go by their bytes and link; generated kernels by what their
+compiler told; products and attention by tiles and waves; known ops by the bytes they move; unknown ops by the bytes
+they show and raw launches by their grid, both guessed.
 
 Large products are limited by power rather than by peak rates (see `sustained_flops`), because training runs them back
 to back; `sustained=False` gives the time of a short burst, as micro-benchmarks measure it.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from phantora_py.engines import attention, gemm, roofline, traffic
+from phantora_py.engines import attention, gemm, generated, roofline, traffic
 from phantora_py.engines.constants import (
     ARCHITECTURES,
     CONVOLUTION_RATE,
@@ -52,20 +52,30 @@ class AnalyticEngine:
     def _estimate(self, signature: Signature) -> tuple[str, float, bool]:
         if signature.copy is not None:
             return "copy", roofline.copy_ns(signature.copy, self._gpu, self._constants.memory), False
+        if work := generated.find_generated(signature):
+            return self._generated(work)
         if product := gemm.find_product(signature):
             kind = "convolution" if signature.base_op in gemm.CONVOLUTIONS else "gemm"
-            return kind, self._product_ns(product, signature), False
-        if work := attention.find_attention(signature):
-            return "attention_backward" if work.backward else "attention", self._attention_ns(work), False
+            return kind, self._product_ns(product, _relative_rate(signature)), False
+        if attended := attention.find_attention(signature):
+            return _kind(attended), self._attention_ns(attended), False
         if moved := traffic.find_traffic(signature):
             return moved.kind, self._memory_ns(moved), False
         return self._guess(signature)
 
-    def _product_ns(self, product: gemm.Product, signature: Signature) -> float:
+    def _generated(self, work: generated.Work) -> tuple[str, float, bool]:
+        beside_ns = self._memory_ns(work.moved)
+        if work.attention is not None:
+            return _kind(work.attention), self._attention_ns(work.attention) + beside_ns, work.guessed
+        if work.product is not None:
+            return "gemm", self._product_ns(work.product, 1.0) + beside_ns, work.guessed
+        return work.moved.kind, beside_ns, work.guessed
+
+    def _product_ns(self, product: gemm.Product, relative_rate: float) -> float:
         if not product.flops:
             return self._constants.gemm.floor_ns
         burst_ns = gemm.burst_ns(product, self._gpu, self._constants.gemm)
-        return self._limited(burst_ns, product.flops, product.dtype) / _relative_rate(signature)
+        return self._limited(burst_ns, product.flops, product.dtype) / relative_rate
 
     def _attention_ns(self, work: attention.Attention) -> float:
         constants = self._constants.attention[work.implementation]
@@ -102,6 +112,10 @@ class AnalyticEngine:
             return "other", self._memory_ns(traffic.visible_traffic(signature)), True
         moved = traffic.Traffic("other", roofline.launch_bytes(signature))
         return "launch", self._memory_ns(moved), True
+
+
+def _kind(work: attention.Attention) -> str:
+    return "attention_backward" if work.backward else "attention"
 
 
 def _relative_rate(signature: Signature) -> float:

@@ -19,7 +19,7 @@ class Attention:
     """softmax(Q·Kᵀ)·V for `batch` sequences. Dense, or causal with the last query aligned to the last key."""
 
     implementation: str
-    """flash, cudnn, efficient."""
+    """flash, cudnn, efficient, flex."""
     backward: bool
     batch: int
     heads: int

@@ -14,7 +14,7 @@ How the figures came about, by name in the comments below:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -99,6 +99,9 @@ FACTORISATION_RATE: Final = 0.3
 
 GROUPED_RATE: Final = 0.8
 """Rate of a grouped product relative to a plain batched one (between simumax's A100 PCIe, 0.93, and B200, 0.6)."""
+
+FLEX: Final = 0.9
+"""Rate of FlexAttention's Triton kernels relative to flash attention, both ways (what its authors say)."""
 
 STRIDED: Final = 0.6
 """Bandwidth of kernels that walk an operand out of order, relative to contiguous ones (assumed)."""
@@ -194,6 +197,23 @@ _VOLTA = ArchitectureConstants(
     power_exponent=0.69,
 )
 
+
+
+def _with_flex(architecture: ArchitectureConstants) -> ArchitectureConstants:
+    flash = architecture.attention["flash"]
+    flex = replace(flash, efficiency=flash.efficiency * FLEX)
+    return replace(architecture, attention=MappingProxyType({**architecture.attention, "flex": flex}))
+
+
 ARCHITECTURES: Final = MappingProxyType(
-    {"volta": _VOLTA, "ampere": _AMPERE, "ada": _ADA, "hopper": _HOPPER, "blackwell": _BLACKWELL}
+    {
+        name: _with_flex(architecture)
+        for name, architecture in (
+            ("volta", _VOLTA),
+            ("ampere", _AMPERE),
+            ("ada", _ADA),
+            ("hopper", _HOPPER),
+            ("blackwell", _BLACKWELL),
+        )
+    }
 )

@@ -74,7 +74,7 @@ def test_hello_definitions_and_bye(played: Case) -> None:
     assert stream == {"t": "stream", "id": 0, "device": 0, "priority": 0}
     assert kernel == {"t": "kernel", "id": 1, "op": "", "kernel": "stub", "grid": [1, 1, 1], "block": [32, 1, 1]}
     assert peer.bye is not None
-    assert [guess.startswith("kernel stub, launched outside any op") for guess in peer.bye["guessed"]] == [True]
+    assert [guess.startswith("kernel stub, whose code cannot be read") for guess in peer.bye["guessed"]] == [True]
 
 
 def test_sync_moves_the_clock(played: Case) -> None:

@@ -33,6 +33,7 @@ constexpr Description descriptions[] = {
     {Status::invalid_device, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {Status::device_uninitialized, "cudaErrorDeviceUninitialized", "invalid device context"},
     {Status::unsupported_limit, "cudaErrorUnsupportedLimit", "limit is not supported on this architecture"},
+    {Status::file_not_found, "cudaErrorFileNotFound", "file not found"},
     {Status::invalid_resource_handle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {Status::illegal_state, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {Status::symbol_not_found, "cudaErrorSymbolNotFound", "named symbol not found"},
@@ -43,6 +44,9 @@ constexpr Description descriptions[] = {
      "part or all of the requested memory range is already mapped"},
     {Status::host_memory_not_registered, "cudaErrorHostMemoryNotRegistered",
      "pointer does not correspond to a registered memory region"},
+    {Status::launch_out_of_resources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
+    {Status::cooperative_launch_too_large, "cudaErrorCooperativeLaunchTooLarge",
+     "too many blocks in cooperative launch"},
     {Status::not_supported, "cudaErrorNotSupported", "operation not supported"},
     {Status::stream_capture_unsupported, "cudaErrorStreamCaptureUnsupported",
      "operation not permitted when stream is capturing"},
@@ -62,6 +66,7 @@ constexpr Description descriptions[] = {
     {Status::graph_update_failure, "cudaErrorGraphExecUpdateFailure",
      "the graph update was not performed because it included changes which violated constraints specific to "
      "instantiated graph update"},
+    {Status::invalid_cluster_size, "cudaErrorInvalidClusterSize", "cluster misconfiguration"},
 };
 
 const Description* describe(Status status) {

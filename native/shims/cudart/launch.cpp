@@ -4,7 +4,6 @@
 #include "cudart/error.h"
 #include "cudart/kernel_table.h"
 #include "phantora/config.h"
-#include "phantora/device.h"
 
 namespace phantora::cudart {
 
@@ -20,19 +19,38 @@ struct Configuration {
 
 thread_local std::vector<Configuration> configurations;
 
-Status launch(const void* function, Dim3 grid, Dim3 block, size_t shared_bytes, Stream stream) {
-  kernels::Kernel* kernel = find_kernel(function);
-  if (!kernel) return done(Status::invalid_device_function);
-  kernels::Shape shape = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes};
-  switch (kernels::launch(*kernel, shape, stream)) {
+Status to_status(kernels::Result result) {
+  switch (result) {
     case kernels::Result::launched:
       return Status::success;
     case kernels::Result::bad_stream:
-      return done(Status::invalid_resource_handle);
+      return Status::invalid_resource_handle;
     case kernels::Result::bad_configuration:
-      break;
+      return Status::invalid_configuration;
+    case kernels::Result::bad_cluster:
+      return Status::invalid_cluster_size;
+    case kernels::Result::out_of_resources:
+      return Status::launch_out_of_resources;
+    case kernels::Result::too_large_for_cooperation:
+      return Status::cooperative_launch_too_large;
   }
-  return done(Status::invalid_configuration);
+  return Status::invalid_configuration;
+}
+
+kernels::Shape shape_of(Dim3 grid, Dim3 block, size_t shared_bytes) {
+  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes};
+}
+
+Status launch(const void* function, const kernels::Shape& shape, void** arguments, Stream stream) {
+  kernels::Kernel* kernel = find_kernel(function);
+  if (!kernel) return done(Status::invalid_device_function);
+  return done(to_status(kernels::launch(*kernel, shape, stream, {arguments})));
+}
+
+// False where attributes ask for what is not emulated.
+bool read(const LaunchConfig& config, kernels::Shape& shape) {
+  shape = shape_of(config.grid, config.block, config.dynamic_shared_bytes);
+  return shim::apply(config.attributes, config.attribute_count, shape);
 }
 
 Status set_attribute(kernels::Kernel* kernel, FunctionAttribute attribute, int value) {
@@ -73,22 +91,28 @@ Status __cudaPopCallConfiguration(Dim3* grid, Dim3* block, size_t* shared_bytes,
   return Status::success;
 }
 
-Status cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void**, size_t shared_bytes, Stream stream) {
-  return launch(function, grid, block, shared_bytes, stream);
+Status cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
+                        Stream stream) {
+  return launch(function, shape_of(grid, block, shared_bytes), arguments, stream);
 }
 
-Status __cudaLaunchKernel(KernelHandle kernel, Dim3 grid, Dim3 block, void**, size_t shared_bytes, Stream stream) {
-  return launch(kernel, grid, block, shared_bytes, stream);
+Status __cudaLaunchKernel(KernelHandle kernel, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
+                          Stream stream) {
+  return launch(kernel, shape_of(grid, block, shared_bytes), arguments, stream);
 }
 
-Status cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block, void**, size_t shared_bytes,
+Status cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
                                    Stream stream) {
-  return launch(function, grid, block, shared_bytes, stream);
+  kernels::Shape shape = shape_of(grid, block, shared_bytes);
+  shape.cooperative = true;
+  return launch(function, shape, arguments, stream);
 }
 
-Status cudaLaunchKernelExC(const LaunchConfig* config, const void* function, void**) {
+Status cudaLaunchKernelExC(const LaunchConfig* config, const void* function, void** arguments) {
   if (!config) return done(Status::invalid_value);
-  return launch(function, config->grid, config->block, config->dynamic_shared_bytes, config->stream);
+  kernels::Shape shape{};
+  if (!read(*config, shape)) return done(Status::not_supported);
+  return launch(function, shape, arguments, config->stream);
 }
 
 Status cudaFuncGetAttributes(FunctionAttributes* attributes, const void* function) {
@@ -96,8 +120,11 @@ Status cudaFuncGetAttributes(FunctionAttributes* attributes, const void* functio
   if (!kernel) return done(Status::invalid_device_function);
   int architecture = config().cc_major * 10 + config().cc_minor;
   *attributes = {};
-  attributes->max_threads_per_block = *device::attribute(1);
-  attributes->registers = kernels::registers_per_thread;
+  attributes->max_threads_per_block = kernel->code.max_threads;
+  attributes->registers = kernel->code.registers;
+  attributes->shared_bytes = kernel->code.shared_bytes;
+  attributes->constant_bytes = kernel->code.constant_bytes;
+  attributes->local_bytes = kernel->code.local_bytes;
   attributes->ptx_version = architecture;
   attributes->binary_version = architecture;
   attributes->max_dynamic_shared_bytes = kernel->dynamic_shared_limit;
@@ -127,14 +154,24 @@ Status cudaFuncGetName(const char** name, const void* function) {
 
 Status cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block_threads,
                                                      size_t shared_bytes) {
-  if (!find_kernel(function)) return done(Status::invalid_device_function);
-  *blocks = kernels::active_blocks_per_sm(block_threads, shared_bytes);
+  const kernels::Kernel* kernel = find_kernel(function);
+  if (!kernel) return done(Status::invalid_device_function);
+  *blocks = kernels::active_blocks_per_sm(*kernel, block_threads, shared_bytes);
   return Status::success;
 }
 
 Status cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int block_threads,
                                                               size_t shared_bytes, unsigned) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_threads, shared_bytes);
+}
+
+Status cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const LaunchConfig* config) {
+  const kernels::Kernel* kernel = find_kernel(function);
+  if (!kernel) return done(Status::invalid_device_function);
+  kernels::Shape shape{};
+  if (!clusters || !config || !read(*config, shape)) return done(Status::invalid_value);
+  *clusters = kernels::active_clusters(*kernel, shape);
+  return Status::success;
 }
 
 }  // extern "C"

@@ -1,5 +1,4 @@
-// What compiled CUDA code does when it is loaded (registers its kernels and variables), and libraries loaded at run
-// time.
+// What compiled CUDA code does when it is loaded: registers its kernels and variables.
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -19,12 +18,17 @@ struct Variable {
   std::unordered_map<int, void*> addresses;  // by device
 };
 
+struct Named {
+  const char* name;
+  const void* image;
+};
+
 // libtorch registers tens of thousands of kernels and launches some hundreds: a Kernel is made when it is first used.
 class Registry {
  public:
-  void register_kernel(const void* host_address, const char* name) {
+  void register_kernel(const void* host_address, const char* name, const void* image) {
     std::unique_lock lock(mutex_);
-    names_[host_address] = name;
+    names_[host_address] = {name, image};
   }
 
   void register_variable(const void* host_address, size_t bytes) {
@@ -42,7 +46,7 @@ class Registry {
     auto named = names_.find(function);
     if (named == names_.end()) return kernels::find(function);  // a cudaKernel_t may stand where a host address may
     kernels::Kernel*& kernel = kernels_[function];
-    if (!kernel) kernel = kernels::make(named->second);
+    if (!kernel) kernel = kernels::make(named->second.name, named->second.image);
     return kernel;
   }
 
@@ -54,7 +58,7 @@ class Registry {
 
  private:
   std::shared_mutex mutex_;
-  std::unordered_map<const void*, const char*> names_;
+  std::unordered_map<const void*, Named> names_;
   std::unordered_map<const void*, kernels::Kernel*> kernels_;
   std::unordered_map<const void*, Variable> variables_;
 };
@@ -65,8 +69,6 @@ Registry& registry() {
 }
 
 std::mutex variable_mutex;
-
-struct Library {};
 
 Status copy_symbol(const void* symbol, void* to, const void* from, size_t bytes, size_t offset, bool to_symbol,
                    Stream stream, transfer::Wait wait) {
@@ -96,18 +98,16 @@ void* symbol_address(const void* symbol, size_t* bytes) {
 
 extern "C" {
 
-void** __cudaRegisterFatBinary(void*) {
-  static void* handle;  // nobody looks behind it
-  return &handle;
-}
+// The handle is where the address of the image stands.
+void** __cudaRegisterFatBinary(void* image) { return new void*(image); }
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
 char __cudaInitModule(void**) { return 1; }
 
-void __cudaRegisterFunction(void**, const char* host_address, char*, const char* name, int, void*, void*, void*, void*,
-                            int*) {
-  registry().register_kernel(host_address, name);
+void __cudaRegisterFunction(void** image, const char* host_address, char*, const char* name, int, void*, void*, void*,
+                            void*, int*) {
+  registry().register_kernel(host_address, name, image ? *image : nullptr);
 }
 
 void __cudaRegisterVar(void**, char* host_address, char*, const char*, int, size_t bytes, int, int) {
@@ -146,24 +146,6 @@ Status cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t bytes, size_t 
 
 Status cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t bytes, size_t offset, CopyKind, Stream stream) {
   return copy_symbol(symbol, dst, nullptr, bytes, offset, false, stream, transfer::Wait::as_needed);
-}
-
-// The image is not read: any name is taken for that of a kernel in it.
-Status cudaLibraryLoadData(void** library, const void* code, void*, void**, unsigned, void*, void**, unsigned) {
-  if (!library || !code) return done(Status::invalid_value);
-  *library = new Library;
-  return Status::success;
-}
-
-Status cudaLibraryUnload(void* library) {
-  delete static_cast<Library*>(library);
-  return Status::success;
-}
-
-Status cudaLibraryGetKernel(KernelHandle* kernel, void* library, const char* name) {
-  if (!kernel || !library || !name) return done(Status::invalid_value);
-  *kernel = kernels::make(name);
-  return Status::success;
 }
 
 }  // extern "C"

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "launch_attribute.h"
+
 namespace phantora::cudart {
 
 enum class Status : int {
@@ -18,10 +20,13 @@ enum class Status : int {
   invalid_device = 101,
   device_uninitialized = 201,
   unsupported_limit = 215,
+  file_not_found = 301,
   invalid_resource_handle = 400,
   illegal_state = 401,
   symbol_not_found = 500,
   not_ready = 600,
+  launch_out_of_resources = 701,
+  cooperative_launch_too_large = 720,
   peer_access_already_enabled = 704,
   peer_access_not_enabled = 705,
   host_memory_already_registered = 712,
@@ -36,6 +41,7 @@ enum class Status : int {
   captured_event = 907,
   stream_capture_wrong_thread = 908,
   graph_update_failure = 910,
+  invalid_cluster_size = 912,
 };
 
 enum class CopyKind : int {
@@ -124,7 +130,7 @@ struct LaunchConfig {
   Dim3 block;
   size_t dynamic_shared_bytes;
   Stream stream;
-  void* attributes;
+  const shim::LaunchAttribute* attributes;
   unsigned attribute_count;
 };
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "launch_attribute.h"
+
 namespace phantora::driver {
 
 enum class Status : int {
@@ -12,11 +14,13 @@ enum class Status : int {
   out_of_memory = 2,
   not_initialized = 3,
   invalid_device = 101,
+  invalid_image = 200,
   invalid_context = 201,
   peer_access_already_enabled = 704,
   peer_access_not_enabled = 705,
   host_memory_already_registered = 712,
   host_memory_not_registered = 713,
+  file_not_found = 301,
   invalid_handle = 400,
   illegal_state = 401,
   not_found = 500,
@@ -31,6 +35,9 @@ enum class Status : int {
   stream_capture_isolation = 905,
   captured_event = 907,
   stream_capture_wrong_thread = 908,
+  invalid_cluster_size = 912,
+  launch_out_of_resources = 701,
+  cooperative_launch_too_large = 720,
 };
 
 using Device = int;              // CUdevice
@@ -88,7 +95,7 @@ struct LaunchConfig {
   unsigned block[3];
   unsigned shared_bytes;
   Stream stream;
-  void* attributes;
+  const shim::LaunchAttribute* attributes;
   unsigned attribute_count;
 };
 

@@ -129,12 +129,8 @@ UNSUPPORTED(cudaImportExternalMemory)
 UNSUPPORTED(cudaImportExternalSemaphore)
 UNSUPPORTED(cudaIpcGetEventHandle)
 UNSUPPORTED(cudaIpcOpenEventHandle)
-UNSUPPORTED(cudaLibraryEnumerateKernels)
-UNSUPPORTED(cudaLibraryGetGlobal)
-UNSUPPORTED(cudaLibraryGetKernelCount)
 UNSUPPORTED(cudaLibraryGetManaged)
 UNSUPPORTED(cudaLibraryGetUnifiedFunction)
-UNSUPPORTED(cudaLibraryLoadFromFile)
 UNSUPPORTED(cudaLogsCurrent)
 UNSUPPORTED(cudaLogsDumpToFile)
 UNSUPPORTED(cudaLogsDumpToMemory)
@@ -211,7 +207,6 @@ UNSUPPORTED(cudaMemset3D_ptds)
 UNSUPPORTED(cudaMipmappedArrayGetMemoryRequirements)
 UNSUPPORTED(cudaMipmappedArrayGetSparseProperties)
 UNSUPPORTED(cudaOccupancyAvailableDynamicSMemPerBlock)
-UNSUPPORTED(cudaOccupancyMaxActiveClusters)
 UNSUPPORTED(cudaOccupancyMaxPotentialClusterSize)
 UNSUPPORTED(cudaSignalExternalSemaphoresAsync)
 UNSUPPORTED(cudaSignalExternalSemaphoresAsync_ptsz)
@@ -345,8 +340,12 @@ extern void cudaLaunchKernel(void);
 extern void cudaLaunchKernelExC(void);
 extern void cudaLaunchKernelExC_ptsz(void);
 extern void cudaLaunchKernel_ptsz(void);
+extern void cudaLibraryEnumerateKernels(void);
+extern void cudaLibraryGetGlobal(void);
 extern void cudaLibraryGetKernel(void);
+extern void cudaLibraryGetKernelCount(void);
 extern void cudaLibraryLoadData(void);
+extern void cudaLibraryLoadFromFile(void);
 extern void cudaLibraryUnload(void);
 extern void cudaMalloc(void);
 extern void cudaMalloc3D(void);
@@ -382,6 +381,7 @@ extern void cudaMemsetAsync_ptsz(void);
 extern void cudaMemset_ptds(void);
 extern void cudaOccupancyMaxActiveBlocksPerMultiprocessor(void);
 extern void cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(void);
+extern void cudaOccupancyMaxActiveClusters(void);
 extern void cudaPeekAtLastError(void);
 extern void cudaPointerGetAttributes(void);
 extern void cudaProfilerStart(void);
@@ -670,14 +670,14 @@ const struct phantora_function phantora_functions[] = {
     {"cudaLaunchKernelExC", (void*)&cudaLaunchKernelExC, phantora_function_emulated},
     {"cudaLaunchKernelExC_ptsz", (void*)&cudaLaunchKernelExC_ptsz, phantora_function_emulated},
     {"cudaLaunchKernel_ptsz", (void*)&cudaLaunchKernel_ptsz, phantora_function_emulated},
-    {"cudaLibraryEnumerateKernels", (void*)&cudaLibraryEnumerateKernels, phantora_function_unsupported},
-    {"cudaLibraryGetGlobal", (void*)&cudaLibraryGetGlobal, phantora_function_unsupported},
+    {"cudaLibraryEnumerateKernels", (void*)&cudaLibraryEnumerateKernels, phantora_function_emulated},
+    {"cudaLibraryGetGlobal", (void*)&cudaLibraryGetGlobal, phantora_function_emulated},
     {"cudaLibraryGetKernel", (void*)&cudaLibraryGetKernel, phantora_function_emulated},
-    {"cudaLibraryGetKernelCount", (void*)&cudaLibraryGetKernelCount, phantora_function_unsupported},
+    {"cudaLibraryGetKernelCount", (void*)&cudaLibraryGetKernelCount, phantora_function_emulated},
     {"cudaLibraryGetManaged", (void*)&cudaLibraryGetManaged, phantora_function_unsupported},
     {"cudaLibraryGetUnifiedFunction", (void*)&cudaLibraryGetUnifiedFunction, phantora_function_unsupported},
     {"cudaLibraryLoadData", (void*)&cudaLibraryLoadData, phantora_function_emulated},
-    {"cudaLibraryLoadFromFile", (void*)&cudaLibraryLoadFromFile, phantora_function_unsupported},
+    {"cudaLibraryLoadFromFile", (void*)&cudaLibraryLoadFromFile, phantora_function_emulated},
     {"cudaLibraryUnload", (void*)&cudaLibraryUnload, phantora_function_emulated},
     {"cudaLogsCurrent", (void*)&cudaLogsCurrent, phantora_function_unsupported},
     {"cudaLogsDumpToFile", (void*)&cudaLogsDumpToFile, phantora_function_unsupported},
@@ -789,7 +789,7 @@ const struct phantora_function phantora_functions[] = {
     {"cudaOccupancyAvailableDynamicSMemPerBlock", (void*)&cudaOccupancyAvailableDynamicSMemPerBlock, phantora_function_unsupported},
     {"cudaOccupancyMaxActiveBlocksPerMultiprocessor", (void*)&cudaOccupancyMaxActiveBlocksPerMultiprocessor, phantora_function_emulated},
     {"cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void*)&cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, phantora_function_emulated},
-    {"cudaOccupancyMaxActiveClusters", (void*)&cudaOccupancyMaxActiveClusters, phantora_function_unsupported},
+    {"cudaOccupancyMaxActiveClusters", (void*)&cudaOccupancyMaxActiveClusters, phantora_function_emulated},
     {"cudaOccupancyMaxPotentialClusterSize", (void*)&cudaOccupancyMaxPotentialClusterSize, phantora_function_unsupported},
     {"cudaPeekAtLastError", (void*)&cudaPeekAtLastError, phantora_function_emulated},
     {"cudaPointerGetAttributes", (void*)&cudaPointerGetAttributes, phantora_function_emulated},

@@ -71,7 +71,6 @@ UNSUPPORTED(cuExternalMemoryGetMappedBuffer)
 UNSUPPORTED(cuExternalMemoryGetMappedMipmappedArray)
 UNSUPPORTED(cuFlushGPUDirectRDMAWrites)
 UNSUPPORTED(cuFuncGetModule)
-UNSUPPORTED(cuFuncGetParamInfo)
 UNSUPPORTED(cuFuncSetBlockShape)
 UNSUPPORTED(cuFuncSetSharedMemConfig)
 UNSUPPORTED(cuFuncSetSharedSize)
@@ -172,19 +171,13 @@ UNSUPPORTED(cuImportExternalSemaphore)
 UNSUPPORTED(cuIpcGetEventHandle)
 UNSUPPORTED(cuIpcOpenEventHandle)
 UNSUPPORTED(cuKernelGetLibrary)
-UNSUPPORTED(cuKernelGetName)
-UNSUPPORTED(cuKernelGetParamInfo)
 UNSUPPORTED(cuKernelSetCacheConfig)
 UNSUPPORTED(cuLaunch)
 UNSUPPORTED(cuLaunchCooperativeKernelMultiDevice)
 UNSUPPORTED(cuLaunchGrid)
 UNSUPPORTED(cuLaunchGridAsync)
-UNSUPPORTED(cuLibraryEnumerateKernels)
-UNSUPPORTED(cuLibraryGetGlobal)
-UNSUPPORTED(cuLibraryGetKernelCount)
 UNSUPPORTED(cuLibraryGetManaged)
 UNSUPPORTED(cuLibraryGetUnifiedFunction)
-UNSUPPORTED(cuLibraryLoadFromFile)
 UNSUPPORTED(cuLinkAddData_v2)
 UNSUPPORTED(cuLinkAddFile_v2)
 UNSUPPORTED(cuLinkComplete)
@@ -255,9 +248,6 @@ UNSUPPORTED(cuMipmappedArrayDestroy)
 UNSUPPORTED(cuMipmappedArrayGetLevel)
 UNSUPPORTED(cuMipmappedArrayGetMemoryRequirements)
 UNSUPPORTED(cuMipmappedArrayGetSparseProperties)
-UNSUPPORTED(cuModuleEnumerateFunctions)
-UNSUPPORTED(cuModuleGetFunctionCount)
-UNSUPPORTED(cuModuleGetGlobal_v2)
 UNSUPPORTED(cuModuleGetSurfRef)
 UNSUPPORTED(cuModuleGetTexRef)
 UNSUPPORTED(cuMulticastAddDevice)
@@ -267,7 +257,6 @@ UNSUPPORTED(cuMulticastCreate)
 UNSUPPORTED(cuMulticastGetGranularity)
 UNSUPPORTED(cuMulticastUnbind)
 UNSUPPORTED(cuOccupancyAvailableDynamicSMemPerBlock)
-UNSUPPORTED(cuOccupancyMaxActiveClusters)
 UNSUPPORTED(cuOccupancyMaxPotentialBlockSize)
 UNSUPPORTED(cuOccupancyMaxPotentialBlockSizeWithFlags)
 UNSUPPORTED(cuOccupancyMaxPotentialClusterSize)
@@ -383,6 +372,7 @@ extern void cuEventRecordWithFlags(void);
 extern void cuEventSynchronize(void);
 extern void cuFuncGetAttribute(void);
 extern void cuFuncGetName(void);
+extern void cuFuncGetParamInfo(void);
 extern void cuFuncIsLoaded(void);
 extern void cuFuncLoad(void);
 extern void cuFuncSetAttribute(void);
@@ -397,14 +387,20 @@ extern void cuIpcGetMemHandle(void);
 extern void cuIpcOpenMemHandle_v2(void);
 extern void cuKernelGetAttribute(void);
 extern void cuKernelGetFunction(void);
+extern void cuKernelGetName(void);
+extern void cuKernelGetParamInfo(void);
 extern void cuKernelSetAttribute(void);
 extern void cuLaunchCooperativeKernel(void);
 extern void cuLaunchHostFunc(void);
 extern void cuLaunchKernel(void);
 extern void cuLaunchKernelEx(void);
+extern void cuLibraryEnumerateKernels(void);
+extern void cuLibraryGetGlobal(void);
 extern void cuLibraryGetKernel(void);
+extern void cuLibraryGetKernelCount(void);
 extern void cuLibraryGetModule(void);
 extern void cuLibraryLoadData(void);
+extern void cuLibraryLoadFromFile(void);
 extern void cuLibraryUnload(void);
 extern void cuLogsRegisterCallback(void);
 extern void cuLogsUnregisterCallback(void);
@@ -445,7 +441,10 @@ extern void cuMemsetD32Async(void);
 extern void cuMemsetD32_v2(void);
 extern void cuMemsetD8Async(void);
 extern void cuMemsetD8_v2(void);
+extern void cuModuleEnumerateFunctions(void);
 extern void cuModuleGetFunction(void);
+extern void cuModuleGetFunctionCount(void);
+extern void cuModuleGetGlobal_v2(void);
 extern void cuModuleGetLoadingMode(void);
 extern void cuModuleLoad(void);
 extern void cuModuleLoadData(void);
@@ -454,6 +453,7 @@ extern void cuModuleLoadFatBinary(void);
 extern void cuModuleUnload(void);
 extern void cuOccupancyMaxActiveBlocksPerMultiprocessor(void);
 extern void cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(void);
+extern void cuOccupancyMaxActiveClusters(void);
 extern void cuPointerGetAttribute(void);
 extern void cuPointerGetAttributes(void);
 extern void cuPointerSetAttribute(void);
@@ -575,7 +575,7 @@ const struct phantora_function phantora_functions[] = {
     {"cuFuncGetAttribute", (void*)&cuFuncGetAttribute, phantora_function_emulated},
     {"cuFuncGetModule", (void*)&cuFuncGetModule, phantora_function_unsupported},
     {"cuFuncGetName", (void*)&cuFuncGetName, phantora_function_emulated},
-    {"cuFuncGetParamInfo", (void*)&cuFuncGetParamInfo, phantora_function_unsupported},
+    {"cuFuncGetParamInfo", (void*)&cuFuncGetParamInfo, phantora_function_emulated},
     {"cuFuncIsLoaded", (void*)&cuFuncIsLoaded, phantora_function_emulated},
     {"cuFuncLoad", (void*)&cuFuncLoad, phantora_function_emulated},
     {"cuFuncSetAttribute", (void*)&cuFuncSetAttribute, phantora_function_emulated},
@@ -690,8 +690,8 @@ const struct phantora_function phantora_functions[] = {
     {"cuKernelGetAttribute", (void*)&cuKernelGetAttribute, phantora_function_emulated},
     {"cuKernelGetFunction", (void*)&cuKernelGetFunction, phantora_function_emulated},
     {"cuKernelGetLibrary", (void*)&cuKernelGetLibrary, phantora_function_unsupported},
-    {"cuKernelGetName", (void*)&cuKernelGetName, phantora_function_unsupported},
-    {"cuKernelGetParamInfo", (void*)&cuKernelGetParamInfo, phantora_function_unsupported},
+    {"cuKernelGetName", (void*)&cuKernelGetName, phantora_function_emulated},
+    {"cuKernelGetParamInfo", (void*)&cuKernelGetParamInfo, phantora_function_emulated},
     {"cuKernelSetAttribute", (void*)&cuKernelSetAttribute, phantora_function_emulated},
     {"cuKernelSetCacheConfig", (void*)&cuKernelSetCacheConfig, phantora_function_unsupported},
     {"cuLaunch", (void*)&cuLaunch, phantora_function_unsupported},
@@ -702,15 +702,15 @@ const struct phantora_function phantora_functions[] = {
     {"cuLaunchHostFunc", (void*)&cuLaunchHostFunc, phantora_function_emulated},
     {"cuLaunchKernel", (void*)&cuLaunchKernel, phantora_function_emulated},
     {"cuLaunchKernelEx", (void*)&cuLaunchKernelEx, phantora_function_emulated},
-    {"cuLibraryEnumerateKernels", (void*)&cuLibraryEnumerateKernels, phantora_function_unsupported},
-    {"cuLibraryGetGlobal", (void*)&cuLibraryGetGlobal, phantora_function_unsupported},
+    {"cuLibraryEnumerateKernels", (void*)&cuLibraryEnumerateKernels, phantora_function_emulated},
+    {"cuLibraryGetGlobal", (void*)&cuLibraryGetGlobal, phantora_function_emulated},
     {"cuLibraryGetKernel", (void*)&cuLibraryGetKernel, phantora_function_emulated},
-    {"cuLibraryGetKernelCount", (void*)&cuLibraryGetKernelCount, phantora_function_unsupported},
+    {"cuLibraryGetKernelCount", (void*)&cuLibraryGetKernelCount, phantora_function_emulated},
     {"cuLibraryGetManaged", (void*)&cuLibraryGetManaged, phantora_function_unsupported},
     {"cuLibraryGetModule", (void*)&cuLibraryGetModule, phantora_function_emulated},
     {"cuLibraryGetUnifiedFunction", (void*)&cuLibraryGetUnifiedFunction, phantora_function_unsupported},
     {"cuLibraryLoadData", (void*)&cuLibraryLoadData, phantora_function_emulated},
-    {"cuLibraryLoadFromFile", (void*)&cuLibraryLoadFromFile, phantora_function_unsupported},
+    {"cuLibraryLoadFromFile", (void*)&cuLibraryLoadFromFile, phantora_function_emulated},
     {"cuLibraryUnload", (void*)&cuLibraryUnload, phantora_function_emulated},
     {"cuLinkAddData_v2", (void*)&cuLinkAddData_v2, phantora_function_unsupported},
     {"cuLinkAddFile_v2", (void*)&cuLinkAddFile_v2, phantora_function_unsupported},
@@ -821,10 +821,10 @@ const struct phantora_function phantora_functions[] = {
     {"cuMipmappedArrayGetLevel", (void*)&cuMipmappedArrayGetLevel, phantora_function_unsupported},
     {"cuMipmappedArrayGetMemoryRequirements", (void*)&cuMipmappedArrayGetMemoryRequirements, phantora_function_unsupported},
     {"cuMipmappedArrayGetSparseProperties", (void*)&cuMipmappedArrayGetSparseProperties, phantora_function_unsupported},
-    {"cuModuleEnumerateFunctions", (void*)&cuModuleEnumerateFunctions, phantora_function_unsupported},
+    {"cuModuleEnumerateFunctions", (void*)&cuModuleEnumerateFunctions, phantora_function_emulated},
     {"cuModuleGetFunction", (void*)&cuModuleGetFunction, phantora_function_emulated},
-    {"cuModuleGetFunctionCount", (void*)&cuModuleGetFunctionCount, phantora_function_unsupported},
-    {"cuModuleGetGlobal_v2", (void*)&cuModuleGetGlobal_v2, phantora_function_unsupported},
+    {"cuModuleGetFunctionCount", (void*)&cuModuleGetFunctionCount, phantora_function_emulated},
+    {"cuModuleGetGlobal_v2", (void*)&cuModuleGetGlobal_v2, phantora_function_emulated},
     {"cuModuleGetLoadingMode", (void*)&cuModuleGetLoadingMode, phantora_function_emulated},
     {"cuModuleGetSurfRef", (void*)&cuModuleGetSurfRef, phantora_function_unsupported},
     {"cuModuleGetTexRef", (void*)&cuModuleGetTexRef, phantora_function_unsupported},
@@ -842,7 +842,7 @@ const struct phantora_function phantora_functions[] = {
     {"cuOccupancyAvailableDynamicSMemPerBlock", (void*)&cuOccupancyAvailableDynamicSMemPerBlock, phantora_function_unsupported},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessor, phantora_function_emulated},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, phantora_function_emulated},
-    {"cuOccupancyMaxActiveClusters", (void*)&cuOccupancyMaxActiveClusters, phantora_function_unsupported},
+    {"cuOccupancyMaxActiveClusters", (void*)&cuOccupancyMaxActiveClusters, phantora_function_emulated},
     {"cuOccupancyMaxPotentialBlockSize", (void*)&cuOccupancyMaxPotentialBlockSize, phantora_function_unsupported},
     {"cuOccupancyMaxPotentialBlockSizeWithFlags", (void*)&cuOccupancyMaxPotentialBlockSizeWithFlags, phantora_function_unsupported},
     {"cuOccupancyMaxPotentialClusterSize", (void*)&cuOccupancyMaxPotentialClusterSize, phantora_function_unsupported},

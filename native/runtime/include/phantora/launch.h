@@ -39,6 +39,8 @@ struct Launch {
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {0, 0, 0};
   bool host_func = false;
+  std::string_view description;  // pairs of the signature that the kernel itself gives, instead of the op's
+  uint32_t description_pairs = 0;
 };
 
 // The id of the signature, which is defined when it is first met (op scope + launch; described once).
