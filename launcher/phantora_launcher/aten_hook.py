@@ -21,7 +21,7 @@ from pathlib import Path
 
 from phantora_launcher import environment
 from phantora_launcher.errors import LaunchError
-from phantora_launcher.rank import memory_peaks, triton_kernels
+from phantora_launcher.rank import benchmarks, memory_peaks, triton_kernels
 
 LIBRARY = "libphantora_aten.so"
 INSTALL_FUNCTION = "phantora_aten_install"
@@ -141,6 +141,7 @@ def load(torch: Torch) -> None:
     install()
     memory_peaks.keep_before_resets(hook)
     triton_kernels.watch(hook)
+    benchmarks.watch()
 
 
 def compiler() -> str:

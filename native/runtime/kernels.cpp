@@ -132,12 +132,14 @@ Kernel* add(std::unique_ptr<Kernel> kernel) {
   return handle;
 }
 
-// The arguments come first; scratch memory that the compiler adds comes behind them.
+// The arguments come first; pointers to scratch memory that the compiler adds come behind them.
 bool agrees(const Description& description, const code::KernelCode& code) {
-  const auto& arguments = description.arguments();
-  if (arguments.size() > code.parameters.size()) return false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].is_tensor() && code.parameters[i].bytes != sizeof(void*)) return false;
+  constexpr size_t most_added = 2;
+  size_t told = description.arguments().size(), taken = code.parameters.size();
+  if (told > taken || taken - told > most_added) return false;
+  for (size_t i = 0; i < taken; ++i) {
+    bool is_pointer = i >= told || description.arguments()[i].is_tensor();
+    if (is_pointer && code.parameters[i].bytes != sizeof(void*)) return false;
   }
   return true;
 }

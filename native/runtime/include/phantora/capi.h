@@ -34,8 +34,8 @@ PHANTORA_EXPORT void phantora_memory(uint64_t allocated_bytes, uint64_t reserved
 PHANTORA_EXPORT int phantora_counter(const char* name, uint64_t* value);
 /* What the calling thread waits for outside CUDA and NCCL, "" when it has come (recorder.h, go_outside). */
 PHANTORA_EXPORT void phantora_outside(const char* what);
-/* What the compiler of a generated kernel tells of it (kernel_description.h); `function` is its CUfunction. 1 if it fits
- * the kernel, else 0. */
+/* What the compiler of a generated kernel tells of it (kernel_description.h); `function` is its CUfunction. 1 if it
+ * fits the kernel, else 0. */
 PHANTORA_EXPORT int phantora_describe_kernel(const void* function, const char* text);
 /* Sends what is buffered. */
 PHANTORA_EXPORT void phantora_flush(void);

@@ -1,0 +1,89 @@
+"""Costs of kernels that a compiler generated."""
+
+from __future__ import annotations
+
+import pytest
+
+from phantora_py.engines.analytic import AnalyticEngine
+from phantora_py.gpus import find_gpu
+from phantora_py.signature import Signature, SignatureError
+
+ENGINE = AnalyticEngine(find_gpu("H100-SXM-80GB"))
+BF16 = "bfloat16"
+
+
+def generated(kernel: str, tensors: list[tuple[str, str, int]], code: dict[str, object]) -> Signature:
+    described = [[role, dtype, [numel], [1]] for role, dtype, numel in tensors]
+    return Signature.from_definition({"kernel": kernel, "tensors": described, "code": code})
+
+
+def eager(op: str, *tensors: tuple[str, str, list[int]]) -> Signature:
+    described = []
+    for role, dtype, shape in tensors:
+        strides = [1] * len(shape)
+        for i in reversed(range(len(shape) - 1)):
+            strides[i] = strides[i + 1] * shape[i + 1]
+        described.append([role, dtype, shape, strides])
+    return Signature.from_definition({"op": op, "tensors": described})
+
+
+def test_a_fused_chain_costs_its_bytes() -> None:
+    numel = 1 << 25
+    chain = generated(
+        "triton_poi_fused_add_gelu_3",
+        [("in", BF16, numel), ("in", BF16, 4096), ("mut", BF16, numel)],
+        {"reads": [1, 1, 0], "writes": [0, 0, 1], "xnumel": numel, "products": 0},
+    )
+    cost = ENGINE.cost(chain)
+    assert (cost.kind, cost.guessed) == ("elementwise", False)
+    alike = ENGINE.cost(eager("aten::gelu", ("in", BF16, [numel])))
+    assert cost.duration_ns == pytest.approx(alike.duration_ns, rel=0.01)
+    assert chain.fused == "add_gelu"
+
+
+def test_a_pass_reads_no_more_than_the_iteration_space() -> None:
+    def cost(reach: int, reads: int) -> int:
+        tensors = [("in", BF16, reach), ("mut", BF16, 1 << 22)]
+        code = {"reads": [reads, 0], "writes": [0, 1], "xnumel": 1 << 12, "r0_numel": 1 << 10, "products": 0}
+        return ENGINE.cost(generated("triton_red_fused_sum_0", tensors, code)).duration_ns
+
+    assert cost(1 << 30, 1) == cost(1 << 22, 1)
+    assert cost(1 << 22, 2) > 1.2 * cost(1 << 22, 1)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(8192, 4096, 1024), (512, 512, 8192), (64, 1000, 333)])
+def test_a_template_of_a_product_costs_what_it_does_eagerly(m: int, n: int, k: int) -> None:
+    template = generated(
+        "triton_tem_fused_mm_0",
+        [("in", BF16, m * k), ("in", BF16, k * n), ("mut", BF16, m * n)],
+        {"reads": [1, 1, 0], "writes": [0, 0, 1], "products": 1, "M": m, "N": n, "K": k},
+    )
+    cost = ENGINE.cost(template)
+    assert (cost.kind, cost.guessed) == ("gemm", False)
+    alike = ENGINE.cost(eager("aten::mm", ("in", BF16, [m, k]), ("in", BF16, [k, n])))
+    assert cost.duration_ns == pytest.approx(alike.duration_ns, rel=0.02)
+
+
+def flex(backward: bool = False, ordered_mask: int = 1, **sizes: int) -> int:
+    code: dict[str, object] = {"ZQ": 4, "HQ": 16, "Q_LEN": 4096, "KV_LEN": 4096, "QK_HEAD_DIM": 128, "V_HEAD_DIM": 128}
+    code |= {"products": 2, "ordered_mask": ordered_mask, "reads": [1], "writes": [0], **sizes}
+    if backward:
+        code["BLOCK_M1"] = 64
+    return ENGINE.cost(generated("triton_tem_fused_flex_attention_1", [("in", BF16, 1 << 25)], code)).duration_ns
+
+
+def test_flex_attention_costs_its_products() -> None:
+    assert flex(ordered_mask=0) == pytest.approx(2 * flex(), rel=0.15)
+    assert flex(Q_LEN=8192, KV_LEN=8192) == pytest.approx(4 * flex(), rel=0.15)
+    assert 2 * flex() < flex(backward=True) < 4 * flex()
+
+
+def test_products_of_unknown_size_are_guessed() -> None:
+    tensors = [("in", BF16, 1 << 20), ("mut", BF16, 1 << 20)]
+    code = {"reads": [1, 0], "writes": [0, 1], "products": 2}
+    assert ENGINE.cost(generated("attention_kernel", tensors, code)).guessed
+
+
+def test_facts_of_other_kinds_are_refused() -> None:
+    with pytest.raises(SignatureError, match="code"):
+        Signature.from_definition({"kernel": "k", "code": [1]})
