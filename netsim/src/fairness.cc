@@ -55,22 +55,23 @@ class Filling {
  private:
   void open_link(LinkId id) {
     Link& link = links_[id];
-    link.level = kUnlimited;
-    link.room = link.capacity;
-    link.weight = 0;
-    link.open = 0;
+    double room = link.capacity, weight = 0;
+    uint32_t open_flows = 0;
     bool gives = false;  // a flow that is not worked out has more than the least rate here
+    // Without branches, which nobody could predict: adding nothing changes no bit.
     for (const Share& share : link.shares) {
-      const Grant& grant = grants_[share.flow];
-      if (grant.open()) {
-        link.weight += share.weight;
-        ++link.open;
-      } else {
-        link.room -= share.weight * grant.rate;
-        gives |= grant.rate > level_;
-      }
+      const double rate = grants_[share.flow].rate;
+      const bool open = rate < 0;
+      weight += share.weight * open;
+      room -= share.weight * std::max(rate, 0.0);
+      open_flows += open;
+      gives |= rate > level_;
     }
-    if (link.open == 0) return;
+    link.level = kUnlimited;
+    link.room = room;
+    link.weight = weight;
+    link.open = open_flows;
+    if (open_flows == 0) return;
     stops_.push_back({link.room / link.weight, id});
     overdrawn_ |= gives && stops_.back().rate < level_;
   }

@@ -203,11 +203,9 @@ double FlowNetwork::full_at(const Link& link) const {
     double weight = 0;
     for (const auto& [id, share] : link.shares) {
       const double has = grants_[id].rate;
-      if (has < rate) {
-        room -= share * has;
-      } else {
-        weight += share;
-      }
+      const bool keeps = has < rate;
+      room -= share * (keeps ? has : 0.0);
+      weight += share * !keeps;
     }
     if (weight == 0) return kUnlimited;
     if (room / weight <= rate) return rate;
