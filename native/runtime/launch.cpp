@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "phantora/activity.h"
 #include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/counters.h"
@@ -130,6 +131,7 @@ class SignatureTable {
     pack.map(2 + description.pairs + pairs.count()).text("t").text("kernel").text("id").integer(id);
     recorder::define(pack.raw(description.packed).raw(pairs.packed()).str());
     counters::signatures.add();
+    activity::describe(id, launch);
     return id;
   }
 
@@ -155,6 +157,7 @@ graphs::NodeType node_type(const Launch& launch) {
 }
 
 void record_kernel(StreamId stream, uint32_t signature, uint32_t number, uint8_t flags) {
+  activity::Issue issue(stream, signature);
   recorder::record(wire::RecordKind::kernel, stream, signature, number, flags);
   counters::launches.add();
 }

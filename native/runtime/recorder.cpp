@@ -399,6 +399,53 @@ int64_t Recorder::event_time(RecordingId recording) {
   return ask(lock, thread, RecordKind::event_time, Target::recording, 0, recording);
 }
 
+// As many requests as there are times that are not known yet, sent together.
+std::vector<int64_t> Recorder::event_times(const std::vector<RecordingId>& recordings) {
+  std::vector<int64_t> times_ns;
+  ThreadState& thread = this_thread();
+  if (inert_ || thread.role == Role::observer) {
+    for (RecordingId recording : recordings) times_ns.push_back(event_time(recording));
+    return times_ns;
+  }
+  Lock lock(mutex_);
+  Lane& lane = open_lane(lock, thread);
+  std::vector<Question> questions;
+  for (RecordingId recording : recordings) {
+    if (progress_.time(recording)) continue;
+    uint64_t request = ++last_request_;
+    counters::requests.add();
+    append(lane, RecordKind::event_time, 0, recording, request, 0);
+    pending_[request] = {&lane, RecordKind::event_time, {}, recording};
+    questions.push_back({request, RecordKind::event_time, lane.now_ns(), progress_.issue_time(recording)});
+  }
+  lane.blocked = true;
+  lane.blocking_request = 0;
+  lock.unlock();
+  {
+    std::lock_guard sending(send_mutex_);
+    lock.lock();
+    std::string frames = outbox_.take();
+    lock.unlock();
+    sink_->send(frames);
+    for (const Question& question : questions) sink_->ask({}, question);
+  }
+  lock.lock();
+  std::map<RecordingId, int64_t> asked_ns;
+  for (const Question& question : questions) {
+    replied_.wait(lock, [&] { return pending_.at(question.request).answered; });
+    const Pending& pending = pending_.at(question.request);
+    asked_ns[pending.recording] = pending.value;
+    pending_.erase(question.request);
+  }
+  lane.blocked = false;
+  lane_free_.notify_all();
+  for (RecordingId recording : recordings) {
+    auto asked = asked_ns.find(recording);
+    times_ns.push_back(asked != asked_ns.end() ? asked->second : *progress_.time(recording));
+  }
+  return times_ns;
+}
+
 int64_t Recorder::host_sync(uint32_t host_group) {
   ThreadState& thread = this_thread();
   if (inert_ || thread.role == Role::observer) return now_ns();

@@ -56,6 +56,9 @@ int64_t sync_device(int device) { return Recorder::instance().sync(Target::devic
 bool query_stream(StreamId stream) { return Recorder::instance().query(Target::stream, stream, 0); }
 bool query_recording(RecordingId recording) { return Recorder::instance().query(Target::recording, 0, recording); }
 int64_t event_time(RecordingId recording) { return Recorder::instance().event_time(recording); }
+std::vector<int64_t> event_times(const std::vector<RecordingId>& recordings) {
+  return Recorder::instance().event_times(recordings);
+}
 int64_t host_sync(uint32_t host_group) { return Recorder::instance().host_sync(host_group); }
 
 uint32_t next_definition_id(std::string_view table) { return Recorder::instance().next_definition_id(table); }

@@ -46,6 +46,7 @@ class Recorder {
   int64_t sync(wire::Target target, StreamId stream, RecordingId recording);
   bool query(wire::Target target, StreamId stream, RecordingId recording);
   int64_t event_time(RecordingId recording);
+  std::vector<int64_t> event_times(const std::vector<RecordingId>& recordings);
   int64_t host_sync(uint32_t host_group);
 
   void send_data(std::string_view payload);

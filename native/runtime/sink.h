@@ -29,7 +29,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void send(std::string_view frames) = 0;
-  // Sends frames whose last record is a request; listener.reply follows, perhaps before ask() returns.
+  // Sends frames whose last record is the request, or nothing if it has been sent; listener.reply follows, perhaps
+  // before ask() returns.
   virtual void ask(std::string_view frames, const Question& question) = 0;
   virtual void close() = 0;  // the rank has said BYE; the other side may go now
 };

@@ -1,6 +1,5 @@
 #include "phantora/streams.h"
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,9 +25,9 @@ struct Stream {
 class Table {
  public:
   Handle create(int device, bool non_blocking, int priority) {
+    std::lock_guard lock(mutex_);
     auto stream = std::make_unique<Stream>();
     stream->info = define(device, non_blocking, priority);
-    std::lock_guard lock(mutex_);
     Stream* key = stream.get();
     if (!non_blocking) blocking_.push_back(key);
     created_[key] = std::move(stream);
@@ -50,6 +49,11 @@ class Table {
     return stream ? std::optional(stream->info) : std::nullopt;
   }
 
+  int device_of(StreamId stream) {
+    std::lock_guard lock(mutex_);
+    return devices_.at(stream);
+  }
+
   std::optional<StreamId> enter(Handle handle) {
     std::lock_guard lock(mutex_);
     Stream* stream = lookup(handle);
@@ -63,8 +67,9 @@ class Table {
  private:
   Info define(int device, bool non_blocking, int priority) {
     device::note_use(device);
-    Info info{next_id_.fetch_add(1), device, priority, non_blocking};
+    Info info{static_cast<StreamId>(devices_.size()), device, priority, non_blocking};
     recorder::define_stream(info.id, device::physical(device), priority);
+    devices_.push_back(device);
     return info;
   }
 
@@ -125,7 +130,7 @@ class Table {
   }
 
   std::mutex mutex_;
-  std::atomic<StreamId> next_id_{0};
+  std::vector<int> devices_;                       // by stream id
   std::map<int, std::unique_ptr<Stream>> legacy_;  // by device
   std::map<Handle, std::unique_ptr<Stream>> created_;
   std::vector<std::unique_ptr<Stream>> per_thread_;
@@ -142,6 +147,7 @@ Table& table() {
 Handle create(int device, bool non_blocking, int priority) { return table().create(device, non_blocking, priority); }
 bool destroy(Handle handle) { return table().destroy(handle); }
 std::optional<Info> find(Handle handle) { return table().find(handle); }
+int device_of(StreamId stream) { return table().device_of(stream); }
 std::optional<StreamId> enter(Handle handle) { return table().enter(handle); }
 
 StreamId enter_or_fail(Handle handle, const char* function) {

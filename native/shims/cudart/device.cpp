@@ -1,5 +1,6 @@
 // Devices: count, properties, attributes, limits, peers.
 #include "phantora/device.h"
+#include "phantora/activity.h"
 
 #include <algorithm>
 #include <atomic>
@@ -205,6 +206,7 @@ Status cudaDeviceGetByPCIBusId(int* device, const char* text) {
 
 Status cudaDeviceSynchronize() {
   if (captures::forbids_unsafe()) return done(Status::stream_capture_unsupported);
+  activity::Call call(activity::Api::device_synchronize);
   device::synchronize(device::current());
   return Status::success;
 }

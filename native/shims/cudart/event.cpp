@@ -1,3 +1,4 @@
+#include "phantora/activity.h"
 #include "phantora/events.h"
 
 #include "cudart/error.h"
@@ -46,6 +47,7 @@ Status cudaEventSynchronize(Event event) {
   std::optional<events::Info> info = events::find(event);
   if (!info) return done(Status::invalid_resource_handle);
   if (info->captured) return done(Status::captured_event);
+  activity::Call call(activity::Api::event_synchronize);
   events::synchronize(info->recording);
   return Status::success;
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "cudart/error.h"
+#include "phantora/activity.h"
 #include "phantora/capture.h"
 #include "phantora/streams.h"
 
@@ -193,7 +194,9 @@ Status cudaGraphLaunch(ExecutableHandle handle, Stream stream) {
   if (!executable) return done(Status::invalid_value);
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
-  if (!captures::add(*id, executable->graph())) executable->launch(*id);
+  if (captures::add(*id, executable->graph())) return Status::success;
+  activity::Call call(activity::Api::graph_launch);
+  executable->launch(*id);
   return Status::success;
 }
 

@@ -1,3 +1,4 @@
+#include "phantora/activity.h"
 #include "phantora/streams.h"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ Status cudaStreamSynchronize(Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);  // the legacy stream waits for the blocking ones
   if (!id) return done(Status::invalid_resource_handle);
   if (captures::forbids_wait(*id)) return done(Status::stream_capture_unsupported);
+  activity::Call call(activity::Api::stream_synchronize);
   streams::synchronize(*id);
   return Status::success;
 }

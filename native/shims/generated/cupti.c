@@ -3,98 +3,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// no activity is recorded inside the process
-int cuptiActivityDisable(void) {
-  return 0;
-}
-
-// no activity is recorded inside the process; phantora run --trace shows the device
-int cuptiActivityEnable(void) {
-  return 0;
-}
-
-// no activity is recorded inside the process
+// CUDA events are no activity that is recorded
 int cuptiActivityEnableCudaEventDeviceTimestamps(void) {
   return 0;
 }
 
-// no activity is recorded inside the process
+// calls of the driver API are not recorded; the work that they issue is
 int cuptiActivityEnableDriverApi(void) {
   return 0;
 }
 
-// no activity is recorded inside the process
+// switches off the recording of single functions, which saves time on a GPU; they are left out by the reader as well
 int cuptiActivityEnableRuntimeApi(void) {
   return 0;
 }
 
-// there is nothing to flush
-int cuptiActivityFlushAll(void) {
-  return 0;
-}
-
-// CUPTI_ERROR_MAX_LIMIT_REACHED: the buffer holds no further record
-int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, void** record) {
-  if (record) *record = NULL;
-  return 12;
-}
-
-// no record was dropped
-int cuptiActivityGetNumDroppedRecords(void* context, uint32_t stream, size_t* dropped) {
-  if (dropped) *dropped = 0;
-  return 0;
-}
-
-// correlation ids mark activity, and none is recorded
-int cuptiActivityPopExternalCorrelationId(int kind, uint64_t* last) {
-  if (last) *last = 0;
-  return 0;
-}
-
-// correlation ids mark activity, and none is recorded
-int cuptiActivityPushExternalCorrelationId(void) {
-  return 0;
-}
-
-// buffers are asked for when there is activity to record, and there is none
-int cuptiActivityRegisterCallbacks(void) {
-  return 0;
-}
-
-// timestamps are asked for when there is activity to record, and there is none
+// records carry Unix time, which our converter of PyTorch's counter passes on (native/runtime/profiler_clock.cpp)
 int cuptiActivityRegisterTimestampCallback(void) {
   return 0;
 }
 
-// sizes of buffers that are never asked for
+// sizes and pools of buffers on the device, of which there are none
 int cuptiActivitySetAttribute(void) {
   return 0;
 }
 
-// no activity is recorded inside the process, so no callback comes
+// callbacks tell of calls of the driver and of resources; no profiler of PyTorch's relies on them
 int cuptiEnableCallback(void) {
   return 0;
 }
 
-// no activity is recorded inside the process, so no callback comes
+// callbacks tell of calls of the driver and of resources; no profiler of PyTorch's relies on them
 int cuptiEnableDomain(void) {
   return 0;
 }
 
-// nothing was attached
+// nothing was attached to a device
 int cuptiFinalize(void) {
-  return 0;
-}
-
-// no callback comes, so none is named
-int cuptiGetCallbackName(int domain, uint32_t id, const char** name) {
-  if (name) *name = "unknown";
-  return 0;
-}
-
-// names the two results that there are
-int cuptiGetResultString(int result, const char** text) {
-  if (text) *text = result ? "no activity is recorded under emulation" : "CUPTI_SUCCESS";
   return 0;
 }
 
@@ -104,7 +49,7 @@ int cuptiGetVersion(uint32_t* version) {
   return 0;
 }
 
-// a subscriber that is never called: no activity is recorded inside the process
+// a subscriber that is never called: see cuptiEnableCallback
 int cuptiSubscribe(void** subscriber, void* callback, void* data) {
   if (subscriber) *subscriber = data;
   return 0;
@@ -184,7 +129,6 @@ UNSUPPORTED(cuptiGetSassToSourceCorrelation)
 UNSUPPORTED(cuptiGetStreamId)
 UNSUPPORTED(cuptiGetStreamIdEx)
 UNSUPPORTED(cuptiGetThreadIdType)
-UNSUPPORTED(cuptiGetTimestamp)
 UNSUPPORTED(cuptiKernelReplaySubscribeUpdate)
 UNSUPPORTED(cuptiMetricCreateEventGroupSets)
 UNSUPPORTED(cuptiMetricEnumEvents)
@@ -276,12 +220,24 @@ UNSUPPORTED(cuptiSetThreadIdType)
 UNSUPPORTED(cuptiSubscribe_v2)
 UNSUPPORTED(cuptiSupportedDomains)
 
+extern void cuptiActivityDisable(void);
+extern void cuptiActivityEnable(void);
+extern void cuptiActivityFlushAll(void);
+extern void cuptiActivityGetNextRecord(void);
+extern void cuptiActivityGetNumDroppedRecords(void);
+extern void cuptiActivityPopExternalCorrelationId(void);
+extern void cuptiActivityPushExternalCorrelationId(void);
+extern void cuptiActivityRegisterCallbacks(void);
+extern void cuptiGetCallbackName(void);
+extern void cuptiGetResultString(void);
+extern void cuptiGetTimestamp(void);
+
 const struct phantora_function phantora_functions[] = {
     {"cuptiActivityConfigurePCSampling", (void*)&cuptiActivityConfigurePCSampling, phantora_function_unsupported},
     {"cuptiActivityConfigureUnifiedMemoryCounter", (void*)&cuptiActivityConfigureUnifiedMemoryCounter, phantora_function_unsupported},
-    {"cuptiActivityDisable", (void*)&cuptiActivityDisable, phantora_function_constant},
+    {"cuptiActivityDisable", (void*)&cuptiActivityDisable, phantora_function_emulated},
     {"cuptiActivityDisableContext", (void*)&cuptiActivityDisableContext, phantora_function_unsupported},
-    {"cuptiActivityEnable", (void*)&cuptiActivityEnable, phantora_function_constant},
+    {"cuptiActivityEnable", (void*)&cuptiActivityEnable, phantora_function_emulated},
     {"cuptiActivityEnableAllSyncRecords", (void*)&cuptiActivityEnableAllSyncRecords, phantora_function_unsupported},
     {"cuptiActivityEnableAllocationSource", (void*)&cuptiActivityEnableAllocationSource, phantora_function_unsupported},
     {"cuptiActivityEnableAndDump", (void*)&cuptiActivityEnableAndDump, phantora_function_unsupported},
@@ -294,14 +250,14 @@ const struct phantora_function phantora_functions[] = {
     {"cuptiActivityEnableLaunchAttributes", (void*)&cuptiActivityEnableLaunchAttributes, phantora_function_unsupported},
     {"cuptiActivityEnableRuntimeApi", (void*)&cuptiActivityEnableRuntimeApi, phantora_function_constant},
     {"cuptiActivityFlush", (void*)&cuptiActivityFlush, phantora_function_unsupported},
-    {"cuptiActivityFlushAll", (void*)&cuptiActivityFlushAll, phantora_function_constant},
+    {"cuptiActivityFlushAll", (void*)&cuptiActivityFlushAll, phantora_function_emulated},
     {"cuptiActivityFlushPeriod", (void*)&cuptiActivityFlushPeriod, phantora_function_unsupported},
     {"cuptiActivityGetAttribute", (void*)&cuptiActivityGetAttribute, phantora_function_unsupported},
-    {"cuptiActivityGetNextRecord", (void*)&cuptiActivityGetNextRecord, phantora_function_constant},
-    {"cuptiActivityGetNumDroppedRecords", (void*)&cuptiActivityGetNumDroppedRecords, phantora_function_constant},
-    {"cuptiActivityPopExternalCorrelationId", (void*)&cuptiActivityPopExternalCorrelationId, phantora_function_constant},
-    {"cuptiActivityPushExternalCorrelationId", (void*)&cuptiActivityPushExternalCorrelationId, phantora_function_constant},
-    {"cuptiActivityRegisterCallbacks", (void*)&cuptiActivityRegisterCallbacks, phantora_function_constant},
+    {"cuptiActivityGetNextRecord", (void*)&cuptiActivityGetNextRecord, phantora_function_emulated},
+    {"cuptiActivityGetNumDroppedRecords", (void*)&cuptiActivityGetNumDroppedRecords, phantora_function_emulated},
+    {"cuptiActivityPopExternalCorrelationId", (void*)&cuptiActivityPopExternalCorrelationId, phantora_function_emulated},
+    {"cuptiActivityPushExternalCorrelationId", (void*)&cuptiActivityPushExternalCorrelationId, phantora_function_emulated},
+    {"cuptiActivityRegisterCallbacks", (void*)&cuptiActivityRegisterCallbacks, phantora_function_emulated},
     {"cuptiActivityRegisterTimestampCallback", (void*)&cuptiActivityRegisterTimestampCallback, phantora_function_constant},
     {"cuptiActivitySetAttribute", (void*)&cuptiActivitySetAttribute, phantora_function_constant},
     {"cuptiComputeCapabilitySupported", (void*)&cuptiComputeCapabilitySupported, phantora_function_unsupported},
@@ -344,7 +300,7 @@ const struct phantora_function phantora_functions[] = {
     {"cuptiEventGroupSetsDestroy", (void*)&cuptiEventGroupSetsDestroy, phantora_function_unsupported},
     {"cuptiFinalize", (void*)&cuptiFinalize, phantora_function_constant},
     {"cuptiGetAutoBoostState", (void*)&cuptiGetAutoBoostState, phantora_function_unsupported},
-    {"cuptiGetCallbackName", (void*)&cuptiGetCallbackName, phantora_function_constant},
+    {"cuptiGetCallbackName", (void*)&cuptiGetCallbackName, phantora_function_emulated},
     {"cuptiGetCallbackState", (void*)&cuptiGetCallbackState, phantora_function_unsupported},
     {"cuptiGetContextId", (void*)&cuptiGetContextId, phantora_function_unsupported},
     {"cuptiGetCubinCrc", (void*)&cuptiGetCubinCrc, phantora_function_unsupported},
@@ -356,12 +312,12 @@ const struct phantora_function phantora_functions[] = {
     {"cuptiGetLastError", (void*)&cuptiGetLastError, phantora_function_unsupported},
     {"cuptiGetNumEventDomains", (void*)&cuptiGetNumEventDomains, phantora_function_unsupported},
     {"cuptiGetNumMetrics", (void*)&cuptiGetNumMetrics, phantora_function_unsupported},
-    {"cuptiGetResultString", (void*)&cuptiGetResultString, phantora_function_constant},
+    {"cuptiGetResultString", (void*)&cuptiGetResultString, phantora_function_emulated},
     {"cuptiGetSassToSourceCorrelation", (void*)&cuptiGetSassToSourceCorrelation, phantora_function_unsupported},
     {"cuptiGetStreamId", (void*)&cuptiGetStreamId, phantora_function_unsupported},
     {"cuptiGetStreamIdEx", (void*)&cuptiGetStreamIdEx, phantora_function_unsupported},
     {"cuptiGetThreadIdType", (void*)&cuptiGetThreadIdType, phantora_function_unsupported},
-    {"cuptiGetTimestamp", (void*)&cuptiGetTimestamp, phantora_function_unsupported},
+    {"cuptiGetTimestamp", (void*)&cuptiGetTimestamp, phantora_function_emulated},
     {"cuptiGetVersion", (void*)&cuptiGetVersion, phantora_function_constant},
     {"cuptiKernelReplaySubscribeUpdate", (void*)&cuptiKernelReplaySubscribeUpdate, phantora_function_unsupported},
     {"cuptiMetricCreateEventGroupSets", (void*)&cuptiMetricCreateEventGroupSets, phantora_function_unsupported},

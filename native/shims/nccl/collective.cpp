@@ -10,6 +10,7 @@
 #include "nccl/content.h"
 #include "nccl/error.h"
 #include "nccl/reduction.h"
+#include "phantora/activity.h"
 #include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/exchange.h"
@@ -253,6 +254,14 @@ uint32_t definition_of(Communicator& communicator, const Collective& collective)
   return communicator.definition_of(pairs.str(), count);
 }
 
+// As the profiler shows it; NCCL's own names say the algorithm too, which the rank does not know.
+std::string device_name(const Collective& collective) {
+  const Shape& shape = shape_of(collective);
+  std::string text = "ncclDevKernel_" + std::string(shape.name);
+  if (shape.reduces) text += "_" + std::string(name(collective.redop));
+  return text + "_" + std::string(name(collective.type));
+}
+
 void check_reduction(const Communicator& communicator, const Collective& collective) {
   const int op = static_cast<int>(collective.redop), first = static_cast<int>(RedOp::custom);
   if (op < 0 || op - first >= static_cast<int>(communicator.custom.size())) {
@@ -287,7 +296,10 @@ namespace {
 // The communicator is locked.
 void enqueue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
   communicator->uses(stream);
-  recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, collective));
+  {
+    activity::Issue issue(stream, activity::is_on() ? device_name(collective) : std::string());
+    recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, collective));
+  }
   const Sizes sizes(*communicator, collective);
   if (communicator->carries(sizes.whole())) {
     values::submit(stream, std::make_shared<CollectiveExchange>(communicator, collective));

@@ -8,6 +8,7 @@
 #include "nccl/buffer.h"
 #include "nccl/content.h"
 #include "nccl/error.h"
+#include "phantora/activity.h"
 #include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/exchange.h"
@@ -112,7 +113,10 @@ namespace {
 // The communicator is locked.
 void enqueue(const CommunicatorPtr& communicator, const std::vector<Transfer>& transfers, StreamId stream) {
   communicator->uses(stream);
-  recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, transfers));
+  {
+    activity::Issue issue(stream, "ncclDevKernel_SendRecv");
+    recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, transfers));
+  }
   values::submit(stream, std::make_shared<TransferExchange>(communicator, transfers));
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "phantora/export.h"
 #include "phantora/wire.h"
@@ -68,6 +69,7 @@ int64_t sync_device(int device);
 bool query_stream(StreamId stream);
 bool query_recording(RecordingId recording);
 int64_t event_time(RecordingId recording);
+std::vector<int64_t> event_times(const std::vector<RecordingId>& recordings);  // all in one exchange
 int64_t host_sync(uint32_t host_group);
 
 // --- definitions. `packed` is the msgpack map of docs/protocol.md with its own id.

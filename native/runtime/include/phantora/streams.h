@@ -27,6 +27,8 @@ bool destroy(Handle handle);  // false if there is no such stream
 // The stream behind a handle; nothing if there is none.
 std::optional<Info> find(Handle handle);
 
+int device_of(StreamId stream);  // of a stream that there is or was
+
 // Like find(), for issuing work: first orders the stream behind the legacy default stream, or that one behind the
 // blocking streams, as CUDA does. Every launch, copy, collective and event record goes through here.
 std::optional<StreamId> enter(Handle handle);
