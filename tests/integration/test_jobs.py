@@ -169,6 +169,62 @@ def test_expandable_segments_reserve_what_they_map(tmp_path: Path, monkeypatch: 
     assert rank["peak_allocated_bytes"] == (3 * 64 + 100) << 20
 
 
+# torch.profiler in a rank
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the traces of two ranks' own profilers and ours."""
+    folder = tmp_path_factory.mktemp("profiled")
+    job = (*TORCHRUN, "--nproc-per-node", "2", str(SCRIPTS / "profiled.py"), str(folder))
+    assert phantora(folder, "run", "--cluster", "dgx-h100:2", "--trace", str(folder / "ours.json"), job=job).code == 0
+    return folder
+
+
+def slices(file: Path) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = json.loads(file.read_text())["traceEvents"]
+    return [event for event in events if event["ph"] == "X"]
+
+
+def on_device(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["cat"] in ("kernel", "gpu_memcpy", "gpu_memset")]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_profiler_and_our_trace_agree(profiled: Path, rank: int) -> None:
+    """Kernels, copies, collectives, a graph's replays: each as long as ours, and with the op that launched it."""
+    theirs = on_device(slices(profiled / f"whole{rank}.json"))
+    ours = [event for event in slices(profiled / "ours.json") if event["pid"] == rank][: len(theirs)]
+    assert sorted(event["dur"] for event in theirs) == pytest.approx(sorted(event["dur"] for event in ours))
+    assert any(event["name"].startswith("ncclDevKernel_all_reduce_sum") for event in theirs)
+
+    ops_us: dict[str, float] = json.loads((profiled / f"ops{rank}.json").read_text())
+    for op in ("aten::mm", "aten::addmm", "aten::gelu", "aten::gelu_backward"):
+        assert ops_us[op] == pytest.approx(sum(event["dur"] for event in ours if event["name"] == op), rel=1e-3)
+        assert ops_us[op] > 0
+
+
+def test_profiled_launches_lie_within_their_ops(profiled: Path) -> None:
+    """Ops are timed by the processor's counter, launches by the lane: both are of virtual time."""
+    events = slices(profiled / "whole0.json")
+    ops = {event["args"].get("External id"): event for event in events if event["cat"] == "cpu_op"}
+    launches = [event for event in events if event["name"] == "cudaLaunchKernel" and "External id" in event["args"]]
+    assert len(launches) > 20
+    for launch in launches:
+        op = ops[launch["args"]["External id"]]
+        assert op["ts"] - 0.01 <= launch["ts"]
+        assert launch["ts"] + launch["dur"] <= op["ts"] + op["dur"] + 0.01
+
+
+def test_profiler_with_a_schedule(profiled: Path) -> None:
+    """The step that it is active for: what runs on the device from its beginning on, the step before being over."""
+    events = slices(profiled / "step1.json")
+    launched = {event["args"]["correlation"] for event in events if event["cat"] == "cuda_runtime"}
+    gemms = [event for event in on_device(events) if "External id" in event["args"] and "cublas" in event["name"]]
+    assert len(gemms) == 2 + 3  # forward; backward without the gradient of the inputs
+    assert {event["args"]["correlation"] for event in gemms} <= launched
+
+
 # Iterations
 
 

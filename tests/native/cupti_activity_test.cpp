@@ -94,9 +94,7 @@ void complete(void*, uint32_t, uint8_t* buffer, size_t bytes, size_t valid_bytes
   std::free(buffer);
 }
 
-void launch() {
-  CHECK_EQUAL(cudaLaunchKernel(&kernel_stub, {8, 2, 1}, {256, 1, 1}, nullptr, 0, nullptr), cudaSuccess);
-}
+void launch() { CHECK_EQUAL(cudaLaunchKernel(&kernel_stub, {8, 2, 1}, {256, 1, 1}, nullptr, 0, nullptr), cudaSuccess); }
 
 }  // namespace
 
