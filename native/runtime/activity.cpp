@@ -86,7 +86,8 @@ void add_call(uint32_t correlation, Api api, const ClockPoint& start) {
 // A launch costs the host its time before it is recorded.
 ClockPoint start_of_launch() {
   ClockPoint now = clock_point();
-  return {now.counter, now.time_ns - config().launch_ns};
+  bool costs = config().host_policy == HostPolicy::modelled;
+  return {now.counter, costs ? now.time_ns - config().launch_ns : now.time_ns};
 }
 
 Api api_of(const Done& done) {

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "phantora/activity.h"
@@ -26,6 +29,30 @@ template <typename Function>
 Function original(const char* library, const char* name) {
   void* loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   return loaded ? reinterpret_cast<Function>(dlsym(loaded, name)) : nullptr;
+}
+
+// When converters were made. PyTorch makes few: one for each of its allocators, and one for each profile.
+class Starts {
+ public:
+  void put(const void* converter) {
+    std::lock_guard lock(mutex_);
+    starts_[converter] = activity::clock_point();
+  }
+
+  std::optional<ClockPoint> of(const void* converter) {
+    std::lock_guard lock(mutex_);
+    auto found = starts_.find(converter);
+    return found == starts_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const void*, ClockPoint> starts_;
+};
+
+Starts& starts() {
+  static Starts* instance = new Starts;  // never destroyed: profilers stop at exit
+  return *instance;
 }
 
 int64_t unix_now_ns() { return phantora_epoch_ns() + recorder::now_ns(); }
@@ -60,31 +87,25 @@ Converter converter_since(const ClockPoint& start) {
 
 namespace c10 {
 
-// An object of PyTorch's, of which the first bytes hold the time of its making: ours, if we made it.
 class PHANTORA_EXPORT ApproximateClockToUnixTimeConverter {
  public:
   ApproximateClockToUnixTimeConverter();
   std::function<int64_t(uint64_t)> makeConverter();
-
- private:
-  phantora::activity::ClockPoint start_;
 };
 
 ApproximateClockToUnixTimeConverter::ApproximateClockToUnixTimeConverter() {
   static auto real =
       phantora::original<void (*)(void*)>("libc10.so", "_ZN3c1035ApproximateClockToUnixTimeConverterC1Ev");
-  if (phantora::recorder::active()) {
-    start_ = phantora::activity::clock_point();
-  } else {
-    real(this);
-  }
+  real(this);  // for a child that is forked later and is no rank
+  if (phantora::recorder::active()) phantora::starts().put(this);
 }
 
 std::function<int64_t(uint64_t)> ApproximateClockToUnixTimeConverter::makeConverter() {
   static auto real = phantora::original<std::function<int64_t(uint64_t)> (*)(void*)>(
       "libc10.so", "_ZN3c1035ApproximateClockToUnixTimeConverter13makeConverterEv");
-  if (!phantora::recorder::active()) return real(this);
-  return phantora::converter_since(start_);
+  auto start = phantora::starts().of(this);
+  if (!phantora::recorder::active() || !start) return real(this);
+  return phantora::converter_since(*start);
 }
 
 }  // namespace c10
