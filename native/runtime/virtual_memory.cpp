@@ -178,6 +178,9 @@ class Space {
       if (card.node != config().node || device::physical(device) != card.device) continue;
       Physical physical{import.extent, {device, card.handle_types, card.compression, card.rdma_capable, card.usage}};
       physical.imported = true;
+      recorder::declare_guess(
+          "device memory of another process: kernels that wait for one another through it are timed as if they did "
+          "not");
       physical.states = physical::map_states(import.extent);
       return add(physical);
     }
