@@ -74,6 +74,8 @@ Converter converter_since(const ClockPoint& start) {
     if (point.counter > start.counter) points->push_back(point);
   }
   points->push_back(activity::clock_point());
+  // A call that began earlier may have ended, and been noted, later.
+  std::sort(points->begin(), points->end(), [](auto& one, auto& other) { return one.counter < other.counter; });
   // Times of device activity are of Unix time already, which no counter reaches within years.
   return [points, epoch_ns = phantora_epoch_ns()](uint64_t time) {
     int64_t as_unix_ns = static_cast<int64_t>(time);
