@@ -9,6 +9,7 @@ import ctypes
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from phantora_launcher.rank import module_watch
 
@@ -35,6 +36,12 @@ _DTYPES = {
 """Triton's names of what a pointer points to, and torch's."""
 
 Describe = Callable[[int, bytes], int]
+
+# Beside Inductor's objects, not on them: those are pickled into its cache.
+_sources: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""By autotuner: the text of its kernel, helpers included."""
+_autotuners: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""By compiled configuration: who compiled it."""
 
 
 def watch(hook: ctypes.CDLL) -> None:
@@ -66,48 +73,53 @@ def _watch_compiled(compiler: ModuleType, describe: Describe) -> None:
 
 
 def _watch_launchers(heuristics: ModuleType, describe: Describe) -> None:
-    """Kernels that Inductor loads by itself, from what a worker process has compiled."""
+    """Kernels that Inductor loads by itself: those that a worker process compiled, and those that tuning tries."""
     make = heuristics.CachingAutotuner._make_launcher
+    compile_one = heuristics.CachingAutotuner._precompile_config
+    result_class = heuristics.StaticTritonCompileResult
+    make_static = result_class.make_launcher
 
     def make_and_describe(autotuner: Any, result: Any) -> Any:
         made = make(autotuner, result)
         _describe_result(autotuner, result, describe)
         return made
 
+    def compile_and_note(autotuner: Any, config: Any) -> Any:
+        result = compile_one(autotuner, config)
+        _autotuners[result] = autotuner
+        return result
+
+    def make_static_and_describe(result: Any) -> Any:
+        made = make_static(result)
+        if result in _autotuners:
+            _describe_result(_autotuners[result], result, describe)
+        return made
+
     heuristics.CachingAutotuner._make_launcher = make_and_describe
+    heuristics.CachingAutotuner._precompile_config = compile_and_note
+    result_class.make_launcher = make_static_and_describe
 
 
 def _watch_sources(async_compile: ModuleType, describe: Describe) -> None:
     """The whole source of a kernel, which comes to Inductor's process whoever compiles it or has compiled it."""
     from torch._inductor.codecache import CodeCacheFuture
 
-    class Described(CodeCacheFuture):
-        """Inductor's future of a kernel, which is described when it has come."""
-
-        def __init__(self, future: Any, source: str) -> None:
-            self._future = future
-            self._source = source
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._future, name)
-
-        def result(self, *arguments: Any, **options: Any) -> Any:
-            return _with_source(self._future.result(*arguments, **options), self._source, describe)
-
     compile_triton = async_compile.AsyncCompile.triton
 
     def compile_and_describe(self: Any, kernel_name: str, source_code: str, *rest: Any, **options: Any) -> Any:
         kernel = compile_triton(self, kernel_name, source_code, *rest, **options)
-        if isinstance(kernel, CodeCacheFuture):
-            return Described(kernel, source_code)
-        return _with_source(kernel, source_code, describe)
+        if not isinstance(kernel, CodeCacheFuture):
+            return _with_source(kernel, source_code, describe)
+        wait = kernel.result
+        vars(kernel)["result"] = lambda *given, **named: _with_source(wait(*given, **named), source_code, describe)
+        return kernel
 
     async_compile.AsyncCompile.triton = compile_and_describe
 
 
 def _with_source(autotuner: Any, source: str, describe: Describe) -> Any:
     if hasattr(autotuner, "compile_results"):
-        autotuner._phantora_source = source
+        _sources[autotuner] = source
         for result in autotuner.compile_results:
             _describe_result(autotuner, result, describe)
     return autotuner
@@ -120,7 +132,7 @@ def _describe_result(autotuner: Any, result: Any, describe: Describe) -> None:
     if handle is None or not signature:
         return
     constants = {name: value for name, value in result.config.kwargs.items() if isinstance(value, int)}
-    source = getattr(autotuner, "_phantora_source", None)
+    source = _sources.get(autotuner)
     if source is not None:
         text = _describe_source(source, autotuner.fn.__name__, signature, constants)
     else:
