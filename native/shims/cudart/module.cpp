@@ -1,4 +1,5 @@
 // What compiled CUDA code does when it is loaded: registers its kernels and variables.
+#include <forward_list>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -99,7 +100,12 @@ void* symbol_address(const void* symbol, size_t* bytes) {
 extern "C" {
 
 // The handle is where the address of the image stands.
-void** __cudaRegisterFatBinary(void* image) { return new void*(image); }
+void** __cudaRegisterFatBinary(void* image) {
+  static std::mutex mutex;
+  static auto* images = new std::forward_list<void*>;  // never destroyed: kernels are registered with them till the end
+  std::lock_guard lock(mutex);
+  return &images->emplace_front(image);
+}
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
