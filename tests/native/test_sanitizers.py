@@ -112,6 +112,12 @@ def runtime(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_native_programs(runtime: Path) -> None:
     path = f"{runtime / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    tests = ["test_nccl.py", "test_value_store.py", "test_cuda_runtime.py", "test_virtual_memory.py", "test_profiler.py"]
+    tests = [
+        "test_nccl.py",
+        "test_value_store.py",
+        "test_cuda_runtime.py",
+        "test_virtual_memory.py",
+        "test_profiler.py",
+    ]
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/native/{test}" for test in tests)]
     python([*arguments, "-k", "not layout"], runtime, PATH=path)
