@@ -72,8 +72,6 @@ class Executable {
   // Takes over another graph of the same shape; false, and nothing has changed, if it has another.
   bool update(const Graph& graph);
 
-  size_t branches() const { return branches_.size(); }
-
   // The graph that it was made of, to be part of another one.
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
 
