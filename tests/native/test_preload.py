@@ -96,3 +96,27 @@ def test_other_programs_load_nothing_of_ours(tmp_path: Path) -> None:
     assert "libphantora_preload" in done.stdout
     for loaded in ("libphantora_rt", "cuda13", "libstdc++"):
         assert loaded not in done.stdout
+
+
+def test_threads_that_want_python_while_it_ends_do_not_abort(tmp_path: Path) -> None:
+    (tmp_path / "late.cpp").write_text("""
+        #include <thread>
+        #include <unistd.h>
+        extern "C" int PyGILState_Ensure();
+        extern "C" void start() {
+          std::thread([]() noexcept { usleep(200'000); PyGILState_Ensure(); }).detach();
+        }
+    """)
+    late = tmp_path / "late.so"
+    subprocess.run(["g++", "-shared", "-fPIC", tmp_path / "late.cpp", "-o", late], check=True)
+    code = f"""
+import builtins, ctypes, time
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+builtins.slow = Slow()
+ctypes.CDLL('{late}').start()
+"""
+    assert python(code, tmp_path) == ""
+    alone = run([sys.executable, "-S", "-c", code], tmp_path, LD_PRELOAD="")
+    assert (alone.returncode, "terminate called" in alone.stderr) == (-6, True) or sys.version_info >= (3, 14)
