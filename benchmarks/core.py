@@ -90,21 +90,18 @@ def fsdp(ranks: int, layers: int) -> Callable[[], int]:
 
 
 def leaf_spine(problem: LeafSpine) -> tuple[Simulation, Callable[[], int]]:
-    """Its messages, each on streams of its own; two flow changes each."""
+    """Its messages, each on a stream of its own and with nobody to match, as SimGrid gets them: two flow changes each."""
     network = Network()
     for capacity in problem.capacities:
         network.add_link(capacity)
     simulation = Simulation(problem.hosts, network)
     batches: list[list[bytes]] = [[] for _ in range(problem.hosts)]
     for number, (start_ns, source, target, size_bytes) in enumerate(problem.messages):
-        simulation.define_comm(number, 2)
         links = [(link, 1.0) for link in problem.paths[source, target]]
-        message = Activity(size_bytes, LATENCY_NS, links)
-        simulation.define_group(source, number, number, 0, [(1, 0, message)], [])
-        simulation.define_group(target, number, number, 1, [], [(0, 0)])
-        for host in (source, target):
-            simulation.define_stream(host, number, 0)
-            batches[host].append(record(COLLECTIVE, start_ns, stream=number, a=number))
+        simulation.define_comm(number, 1)
+        simulation.define_collective(source, number, number, 0, 1, Activity(size_bytes, LATENCY_NS, links))
+        simulation.define_stream(source, number, 0)
+        batches[source].append(record(COLLECTIVE, start_ns, stream=number, a=number))
 
     def work() -> int:
         for host in range(problem.hosts):

@@ -1,68 +1,80 @@
-// Flows by the time at which they end; each flow knows its place, so that its end can change.
+// Flows by the time at which they end, which may change.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "flow.h"
+#include "ids.h"
+#include "sim_time.h"
 
 namespace phantora::netsim {
 
 class EndHeap {
  public:
   bool empty() const { return heap_.empty(); }
-  FlowId top() const { return heap_.front(); }
+  FlowId top() const { return heap_.front().flow; }
+  Time first() const { return heap_.front().end; }
 
-  // Puts the flow where its `end` belongs; it may be new.
-  void place(Slab<FlowId, Flow>& flows, FlowId id) {
-    if (flows[id].heap_place == Flow::kNotInHeap) {
-      flows[id].heap_place = static_cast<uint32_t>(heap_.size());
-      heap_.push_back(id);
+  // The flow, which may be new, ends at `end`.
+  void place(FlowId flow, Time end) {
+    if (!places_.contains(flow)) places_.resize(index(flow) + 1);
+    const Entry entry{end, flow};
+    if (!places_[flow].held) {
+      places_[flow] = {true, static_cast<uint32_t>(heap_.size())};
+      heap_.push_back(entry);
     }
-    rise(flows, flows[id].heap_place);
-    sink(flows, flows[id].heap_place);
+    sink(rise(places_[flow].number, entry), entry);
   }
 
-  void pop(Slab<FlowId, Flow>& flows) {
-    flows[heap_.front()].heap_place = Flow::kNotInHeap;
-    const FlowId last = heap_.back();
+  void pop() {
+    places_[top()] = {};
+    const Entry last = heap_.back();
     heap_.pop_back();
-    if (heap_.empty()) return;
-    set(flows, 0, last);
-    sink(flows, 0);
+    if (!heap_.empty()) sink(0, last);
   }
 
  private:
-  void set(Slab<FlowId, Flow>& flows, uint32_t place, FlowId id) {
-    heap_[place] = id;
-    flows[id].heap_place = place;
+  struct Entry {
+    Time end;
+    FlowId flow;
+  };
+
+  struct Place {
+    uint32_t held : 1 = false;
+    uint32_t number : 31 = 0;
+  };
+
+  void set(uint32_t place, const Entry& entry) {
+    heap_[place] = entry;
+    places_[entry.flow].number = place;
   }
 
-  void rise(Slab<FlowId, Flow>& flows, uint32_t place) {
-    const FlowId id = heap_[place];
+  // Moves entries that end later down, until this one could stand where it gives.
+  uint32_t rise(uint32_t place, const Entry& entry) {
     while (place > 0) {
       const uint32_t parent = (place - 1) / 2;
-      if (flows[heap_[parent]].end <= flows[id].end) break;
-      set(flows, place, heap_[parent]);
+      if (heap_[parent].end <= entry.end) break;
+      set(place, heap_[parent]);
       place = parent;
     }
-    set(flows, place, id);
+    return place;
   }
 
-  void sink(Slab<FlowId, Flow>& flows, uint32_t place) {
-    const FlowId id = heap_[place];
+  // Moves entries that end earlier up, and puts this one where it belongs.
+  void sink(uint32_t place, const Entry& entry) {
     for (;;) {
       size_t child = 2 * size_t{place} + 1;
       if (child >= heap_.size()) break;
-      if (child + 1 < heap_.size() && flows[heap_[child + 1]].end < flows[heap_[child]].end) ++child;
-      if (flows[id].end <= flows[heap_[child]].end) break;
-      set(flows, place, heap_[child]);
+      if (child + 1 < heap_.size() && heap_[child + 1].end < heap_[child].end) ++child;
+      if (entry.end <= heap_[child].end) break;
+      set(place, heap_[child]);
       place = static_cast<uint32_t>(child);
     }
-    set(flows, place, id);
+    set(place, entry);
   }
 
-  std::vector<FlowId> heap_;
+  std::vector<Entry> heap_;
+  Table<FlowId, Place> places_;
 };
 
 }  // namespace phantora::netsim

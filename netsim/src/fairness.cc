@@ -11,8 +11,7 @@ namespace {
 struct Stop {
   double rate;
   LinkId link;
-  bool operator<(const Stop& other) const { return rate < other.rate || (rate == other.rate && link < other.link); }
-  bool operator>(const Stop& other) const { return other < *this; }
+  bool operator>(const Stop& other) const { return rate > other.rate; }
 };
 
 class Filling {
@@ -26,11 +25,10 @@ class Filling {
         open_(component.flows.size()),
         level_(component.level) {
     for (const FlowId id : component.flows) {
-      grants_[id].rate = Grant::kOpen;
       if (std::isfinite(demands_[id].max_rate)) capped_.push_back(id);
     }
     stops_.reserve(component.links.size());
-    for (const LinkId id : component.links) open_link(id);
+    for (const LinkId id : component.links) add_stop(id);
     std::make_heap(stops_.begin(), stops_.end(), std::greater<>());
     std::sort(capped_.begin(), capped_.end(), [this](FlowId x, FlowId y) {
       return std::pair(demands_[x].max_rate, demands_[x].serial) < std::pair(demands_[y].max_rate, demands_[y].serial);
@@ -53,27 +51,19 @@ class Filling {
   }
 
  private:
-  void open_link(LinkId id) {
+  void add_stop(LinkId id) {
     Link& link = links_[id];
-    double room = link.capacity, weight = 0;
-    uint32_t open_flows = 0;
-    bool gives = false;  // a flow that is not worked out has more than the least rate here
-    // Without branches, which nobody could predict: adding nothing changes no bit.
-    for (const Share& share : link.shares) {
-      const double rate = grants_[share.flow].rate;
-      const bool open = rate < 0;
-      weight += share.weight * open;
-      room -= share.weight * std::max(rate, 0.0);
-      open_flows += open;
-      gives |= rate > level_;
-    }
     link.level = kUnlimited;
-    link.room = room;
-    link.weight = weight;
-    link.open = open_flows;
-    if (open_flows == 0) return;
+    if (link.open == 0) return;
+    if (link.open == link.shares.size()) link.room = link.capacity;  // exactly
     stops_.push_back({link.room / link.weight, id});
-    overdrawn_ |= gives && stops_.back().rate < level_;
+    overdrawn_ |= stops_.back().rate < level_ && gives(link);
+  }
+
+  // Whether a flow that is not worked out has more than the least rate on this link.
+  bool gives(const Link& link) const {
+    return std::any_of(link.shares.begin(), link.shares.end(),
+                       [this](const Share& share) { return grants_[share.flow].rate > level_; });
   }
 
   const Demand* least_capped() {
@@ -97,38 +87,50 @@ class Filling {
   }
 
   // The link at the top of the heap stops later than was thought.
-  void raise_top(double rate) {
-    const Stop stop{rate, stops_.front().link};
-    size_t place = 0;
-    for (;;) {
-      size_t child = 2 * place + 1;
-      if (child >= stops_.size()) break;
-      if (child + 1 < stops_.size() && stops_[child + 1] < stops_[child]) ++child;
-      if (stop < stops_[child]) break;
-      stops_[place] = stops_[child];
-      place = child;
-    }
-    stops_[place] = stop;
-  }
+  void raise_top(double rate) { sink({rate, stops_.front().link}); }
 
   void pop_stop() {
-    std::pop_heap(stops_.begin(), stops_.end(), std::greater<>());
+    const Stop last = stops_.back();
     stops_.pop_back();
+    if (!stops_.empty()) sink(last);
+  }
+
+  // Puts a stop, from the top, where it belongs.
+  void sink(const Stop& stop) {
+    Stop* const heap = stops_.data();
+    const size_t count = stops_.size();
+    size_t place = 0;
+    size_t child = 1;
+    for (; child + 1 < count; child = 2 * place + 1) {
+      child += heap[child + 1].rate < heap[child].rate;
+      if (stop.rate <= heap[child].rate) break;
+      heap[place] = heap[child];
+      place = child;
+    }
+    if (child + 1 == count && heap[child].rate < stop.rate) {
+      heap[place] = heap[child];
+      place = child;
+    }
+    heap[place] = stop;
   }
 
   bool close_link() {
     const Stop stop = stops_.front();
     level_ = std::max(level_, stop.rate);
-    links_[stop.link].level = level_;
-    for (const Share& share : links_[stop.link].shares) {
+    Link& link = links_[stop.link];
+    link.level = level_;
+    // Without branches, which nobody could predict.
+    closing_.resize(link.shares.size());
+    FlowId* end = closing_.data();
+    bool takes = false;
+    for (const Share& share : link.shares) {
       const Grant& grant = grants_[share.flow];
-      if (grant.open()) {
-        close(share.flow, level_);
-      } else if (grant.rate > level_ && grant.component != component_) {
-        return false;
-      }
+      *end = share.flow;
+      end += grant.open();
+      takes |= (grant.rate > level_) & (grant.component != component_);
     }
-    return true;
+    for (const FlowId* id = closing_.data(); id != end; ++id) close(*id, level_);
+    return !takes;
   }
 
   void close(FlowId id, double rate) {
@@ -149,6 +151,7 @@ class Filling {
   uint32_t component_;
   std::vector<Stop> stops_;     // a heap, least rate first; rates may be out of date, but never too high
   std::vector<FlowId> capped_;  // flows with a cap, by cap
+  std::vector<FlowId> closing_;
   size_t next_capped_ = 0;
   size_t open_;
   double level_;  // rate at which the last flow was closed

@@ -29,21 +29,18 @@ struct Precedence {
   auto operator<=>(const Precedence&) const = default;
 };
 
-struct Flow {
-  static constexpr uint32_t kNotInHeap = UINT32_MAX;
+struct alignas(64) Flow {
+  // How it moves, in one cache line.
+  double remaining = 0;  // bytes (of a kernel: ns of work), at `since`
+  double speed = 0;      // bytes (ns) per ns, since `since`: its rate / slowdown; 0 until it joins
+  Time since = 0;
+  double slowdown = 1;   // from now on
+  bool visited = false;  // its slowdown is being worked out
 
   Owner owner{};
-  Precedence precedence{};
   const Activity* activity = nullptr;  // null: a kernel
-  std::vector<DeviceId> devices{};     // those on which it feels, and is felt by, what else they do
-  double remaining = 0;                // bytes (of a kernel: ns of work), at `since`
-  double rate = 0;                     // bytes (ns) per ns, since `since`; 0 until it joins
-  double slowdown = 1;                 // it moves at rate / slowdown
-  Time since = 0;
-  Time end = kNever;  // at this speed
-  uint32_t heap_place = kNotInHeap;
-  double next_slowdown = 1;
-  bool visited = false;  // its next slowdown is being worked out
+  Precedence precedence{};
+  std::vector<DeviceId> devices{};  // those on which it feels, and is felt by, what else they do
 
   bool computes() const { return owner.kind == Owner::Kind::kernel; }
 };

@@ -19,8 +19,10 @@ constexpr double kRounding_ns = 1e-3;
 constexpr RankId kNobody{UINT32_MAX};  // leads background traffic, which joins after all others of its instant
 
 Time duration(double amount, double speed) {
-  const double exact = std::ceil(amount / speed - kRounding_ns);
-  return exact < static_cast<double>(kLast) ? std::max<Time>(kLookahead, static_cast<Time>(exact)) : kLast;
+  const double exact = amount / speed - kRounding_ns;
+  if (exact >= static_cast<double>(kLast)) return kLast;
+  const auto whole = static_cast<Time>(exact);
+  return std::max(kLookahead, whole + (static_cast<double>(whole) < exact));
 }
 
 }  // namespace
@@ -29,10 +31,10 @@ FlowNetwork::FlowNetwork(std::shared_ptr<const Fabric> fabric) : fabric_(std::mo
   for (const double capacity : fabric_->capacities) links_.add(Link{.capacity = capacity});
   uint64_t number = 0;
   for (const Fabric::Background& background : fabric_->background) {
-    const FlowId id = add({.owner = {.kind = Owner::Kind::background},
-                           .precedence = {.rank = kNobody, .sequence = number++, .part = 0},
+    const FlowId id = add({.remaining = std::numeric_limits<double>::infinity(),
+                           .owner = {.kind = Owner::Kind::background},
                            .activity = &background.traffic,
-                           .remaining = std::numeric_limits<double>::infinity()});
+                           .precedence = {.rank = kNobody, .sequence = number++, .part = 0}});
     set(Timer::What::joins, background.start, id);
     set(Timer::What::ends, background.stop, id);
   }
@@ -42,11 +44,11 @@ void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& acti
                         std::vector<DeviceId> devices) {
   assert(start >= now_);
   const bool enters = !devices.empty();
-  const FlowId id = add({.owner = owner,
-                         .precedence = precedence,
+  const FlowId id = add({.remaining = static_cast<double>(activity.volume_bytes),
+                         .owner = owner,
                          .activity = &activity,
-                         .devices = std::move(devices),
-                         .remaining = static_cast<double>(activity.volume_bytes)});
+                         .precedence = precedence,
+                         .devices = std::move(devices)});
   if (enters) set(Timer::What::enters, start, id);
   if (activity.volume_bytes > 0) {
     set(Timer::What::joins, after(start, activity.latency), id);
@@ -57,7 +59,7 @@ void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& acti
 
 void FlowNetwork::begin_kernel(Owner owner, Time work, Time start, DeviceId device) {
   assert(start >= now_);
-  const FlowId id = add({.owner = owner, .devices = {device}, .remaining = static_cast<double>(work)});
+  const FlowId id = add({.remaining = static_cast<double>(work), .owner = owner, .devices = {device}});
   grants_[id].rate = 1;
   set(Timer::What::enters, start, id);
 }
@@ -78,14 +80,14 @@ Time FlowNetwork::next(Time horizon) {
   Time next = timers_.empty() ? kNever : timers_.front().time;
   if (changes_made_ < fabric_->changes.size()) next = std::min(next, fabric_->changes[changes_made_].time);
   if (std::min(horizon, next) > now_) settle();  // nothing more happens at now_
-  return ends_.empty() ? next : std::min(next, flows_[ends_.top()].end);
+  return ends_.empty() ? next : std::min(next, ends_.first());
 }
 
 void FlowNetwork::run(Time now, std::vector<Owner>& ended) {
   now_ = now;
-  while (!ends_.empty() && flows_[ends_.top()].end <= now) {
+  while (!ends_.empty() && ends_.first() <= now) {
     const FlowId id = ends_.top();
-    ends_.pop(flows_);
+    ends_.pop();
     end(id, ended);
   }
   change_capacities();
@@ -135,7 +137,7 @@ void FlowNetwork::end(FlowId id, std::vector<Owner>& ended) {
 
 void FlowNetwork::leave(FlowId id) {
   const Flow& flow = flows_[id];
-  if (flow.rate > 0) {
+  if (flow.speed > 0) {
     for (const Use& use : demands_[id].links) {
       std::vector<Share>& shares = links_[use.link].shares;
       shares.erase(std::find_if(shares.begin(), shares.end(), [id](const Share& share) { return share.flow == id; }));
@@ -221,8 +223,17 @@ void FlowNetwork::find_component() {
   component_.flows.clear();
   component_.links.swap(touched_);
   touched_.clear();
-  for (const LinkId id : component_.links) links_[id].component = component_.number;
-  for (const FlowId id : newcomers_) visit(id);
+  for (const LinkId id : component_.links) {
+    links_[id].component = component_.number;
+    links_[id].room = room_left(links_[id]);
+    links_[id].weight = 0;
+    links_[id].open = 0;
+  }
+  for (const FlowId id : newcomers_) {
+    component_.flows.push_back(id);
+    grants_[id].component = component_.number;
+    open(id, 0);
+  }
   newcomers_.clear();
   for (size_t i = 0; i < component_.links.size(); ++i) {
     const Link& link = links_[component_.links[i]];
@@ -230,40 +241,69 @@ void FlowNetwork::find_component() {
   }
 }
 
+double FlowNetwork::room_left(const Link& link) const {
+  double room = link.capacity;
+  for (const auto& [id, share] : link.shares) {
+    const double rate = grants_[id].rate;
+    room -= share * (rate < kUnlimited ? rate : 0.0);
+  }
+  return room;
+}
+
 // One of its links became full: what is connected by any link.
 void FlowNetwork::widen_component() {
+  for (const LinkId id : component_.links) {
+    links_[id].weight = 0;
+    links_[id].open = 0;
+  }
+  for (const FlowId id : component_.flows) open(id, std::max(0.0, grants_[id].rate));
   for (size_t i = 0; i < component_.links.size(); ++i) visit_flows(links_[component_.links[i]]);
 }
 
 void FlowNetwork::visit_flows(const Link& link) {
-  for (const Share& share : link.shares) visit(share.flow);
+  const size_t known = component_.flows.size();
+  component_.flows.resize(known + link.shares.size());
+  FlowId* end = component_.flows.data() + known;
+  // Without branches, which nobody could predict.
+  for (const Share& share : link.shares) {
+    Grant& grant = grants_[share.flow];
+    const bool fresh = (grant.component != component_.number) & (grant.rate >= component_.level);
+    *end = share.flow;
+    end += fresh;
+    grant.component = fresh ? component_.number : grant.component;
+  }
+  component_.flows.resize(end - component_.flows.data());
+  for (size_t i = known; i < component_.flows.size(); ++i) {
+    open(component_.flows[i], grants_[component_.flows[i]].rate);
+  }
 }
 
-void FlowNetwork::visit(FlowId id) {
-  Grant& grant = grants_[id];
-  if (grant.component == component_.number || grant.rate < component_.level) return;
-  grant.component = component_.number;
-  component_.flows.push_back(id);
+// Gives back what the flow had on its links, which belong to the component now.
+void FlowNetwork::open(FlowId id, double rate) {
+  grants_[id].rate = Grant::kOpen;
   for (const Use& use : demands_[id].links) {
     Link& link = links_[use.link];
-    if (link.component == component_.number) continue;
-    link.component = component_.number;
-    component_.links.push_back(use.link);
+    if (link.component != component_.number) {
+      link.component = component_.number;
+      link.weight = 0;
+      link.open = 0;
+      component_.links.push_back(use.link);
+    }
+    link.room += use.weight * rate;
+    link.weight += use.weight;
+    ++link.open;
   }
 }
 
 void FlowNetwork::change_speed(FlowId id) {
   Flow& flow = flows_[id];
-  const double next_rate = grants_[id].rate;
-  if (next_rate == flow.rate && flow.next_slowdown == flow.slowdown) return;
-  const double moved = flow.rate / flow.slowdown * static_cast<double>(now_ - flow.since);
+  const double speed = grants_[id].rate / flow.slowdown;
+  if (speed == flow.speed) return;
+  const double moved = flow.speed * static_cast<double>(now_ - flow.since);
   flow.remaining = std::max(0.0, flow.remaining - moved);
-  flow.rate = next_rate;
-  flow.slowdown = flow.next_slowdown;
+  flow.speed = speed;
   flow.since = now_;
-  if (flow.rate == 0 || std::isinf(flow.remaining)) return;  // has not joined yet, or goes on for ever
-  flow.end = after(now_, duration(flow.remaining, flow.rate / flow.slowdown));
-  ends_.place(flows_, id);
+  if (flow.remaining < kUnlimited) ends_.place(id, after(now_, duration(flow.remaining, speed)));
 }
 
 }  // namespace phantora::netsim

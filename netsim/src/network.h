@@ -58,7 +58,8 @@ class FlowNetwork {
   void find_component();
   void widen_component();
   void visit_flows(const Link& link);
-  void visit(FlowId id);
+  void open(FlowId id, double rate);
+  double room_left(const Link& link) const;
   void change_speed(FlowId id);
 
   std::shared_ptr<const Fabric> fabric_;

@@ -38,7 +38,7 @@ void Overlap::settle(Slab<FlowId, Flow>& flows, std::vector<FlowId>& changed) {
 void Overlap::change(Slab<FlowId, Flow>& flows, FlowId id, std::vector<FlowId>& changed) const {
   Flow& flow = flows[id];
   if (std::exchange(flow.visited, true)) return;
-  flow.next_slowdown = slowdown(flow);
+  flow.slowdown = slowdown(flow);
   changed.push_back(id);
 }
 

@@ -27,7 +27,7 @@ class Overlap {
   void leave(FlowId id, const Flow& flow);
 
   bool unsettled() const { return !touched_.empty(); }
-  // All that enters or leaves at this instant has: works out next_slowdown of the flows that it may have changed, and
+  // All that enters or leaves at this instant has: works out the slowdown of the flows that it may have changed, and
   // appends these, each once.
   void settle(Slab<FlowId, Flow>& flows, std::vector<FlowId>& changed);
 
