@@ -3,6 +3,7 @@ there, and where the ranks are that have not come."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from phantora_netsim._core import Disagreement, Obstacle
 
 _DISAGREEMENTS_SHOWN = 4
+_FURTHER_COMMUNICATOR = re.compile(r"//cuda//[1-9]\d*'")
+"""Ends the key under which PyTorch's process group hands out the id of any NCCL communicator after its first."""
 
 
 @dataclass
@@ -69,7 +72,7 @@ class Diagnosis:
             lines.append(f"{named_ranks(ranks)} {'waits' if len(ranks) == 1 else 'wait'}{since} for {text}")
         lines += self._streams(waits)
         lines += _elsewhere(where, set(waits), self._definitions.world_size)
-        return lines + _verdict(waits, where)
+        return lines + _verdict(waits, where) + _remedies(where)
 
     # --- disagreements
 
@@ -241,3 +244,15 @@ def _verdict(waits: Mapping[int, list[_Wait]], where: Whereabouts) -> list[str]:
     culprit = path[-1]
     how = "which has ended" if culprit in where.ended else "which is elsewhere"
     return [f"so it is rank {culprit}, {how}, that the others wait for"]
+
+
+def _remedies(where: Whereabouts) -> list[str]:
+    ranks = sorted(rank for rank, what in where.outside.items() if _FURTHER_COMMUNICATOR.search(what))
+    if not ranks:
+        return []
+    return [
+        f"hint: {named_ranks(ranks)} set up one more NCCL communicator of the group, which the others do not: a rank "
+        "does so when it uses another GPU than in the group's calls before",
+        'hint: docs/running.md, "Fewer ranks than GPUs on a node", has the usual cause; torch.cuda.set_device before '
+        "init_process_group, CUDA_VISIBLE_DEVICES, or nodes with as many GPUs as ranks, are the usual remedies",
+    ]

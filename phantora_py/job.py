@@ -17,6 +17,7 @@ from phantora_py.frames import FrameType, ProtocolError, correction, questions, 
 from phantora_py.mail import Mail
 from phantora_py.outbox import Outbox
 from phantora_py.placement import Placement
+from phantora_py.rank_list import ending
 from phantora_py.topology import Topology
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Job:
     def diagnosis(self, exit_codes: Mapping[int, int]) -> str:
         """Who waits for what, for a job in which nothing can move."""
         ended = {
-            rank: f"has ended (exit code {exit_codes[rank]})" if rank in exit_codes else "has ended"
+            rank: f"has ended ({ending(exit_codes[rank])})" if rank in exit_codes else "has ended"
             for rank in sorted(self.closed_ranks)
         }
         asking = frozenset(rank for rank, asked in enumerate(self._asked) if asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable
 
 PARTS_SHOWN = 16
@@ -20,3 +21,13 @@ def named_ranks(ranks: Iterable[int]) -> str:
     more = f" and {len(parts) - PARTS_SHOWN} more" if len(parts) > PARTS_SHOWN else ""
     one = len(runs) == 1 and len(runs[0]) == 1
     return f"{'rank' if one else 'ranks'} {', '.join(parts[:PARTS_SHOWN])}{more}"
+
+
+def ending(code: int) -> str:
+    """ "exit code 3", "ended by SIGKILL": a code as `subprocess` tells it, negative for a signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"ended by signal {-code}"

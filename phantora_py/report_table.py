@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from phantora_py.rank_list import named_ranks
+from phantora_py.rank_list import ending, named_ranks
 
 _ITERATIONS_SHOWN = 20
 _SITES_SHOWN = 8
-_UNKNOWN_READS = "what nothing computed reads as zero: a loss or norm that was printed may be such a value"
+_UNKNOWN_READS = (
+    "what nothing computed reads as zero: a loss or norm that was printed may be such a value, or come from one;\n"
+    "`--value-limit BYTES` has larger ops computed for real"
+)
 
 
 def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Console | None = None) -> None:
@@ -21,9 +25,7 @@ def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Co
     out.print()
     out.print(f"[bold]phantora[/bold]: {result['world_size']} ranks on {result['cluster']}")
     if failed := [rank for rank in result["ranks"] if rank["exit_code"]]:
-        codes = ", ".join(sorted({str(rank["exit_code"]) for rank in failed}))
-        ranks = named_ranks(rank["rank"] for rank in failed)
-        out.print(f"[bold]the job did not end well[/bold] ({ranks}: exit code {codes}); this is what ran until then")
+        out.print(f"[bold]the job did not end well[/bold] ({_endings(failed)}); this is what ran until then")
     if result["iterations"]:
         out.print(_iterations(result["iterations"]))
     out.print(_summary(result))
@@ -31,6 +33,13 @@ def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Co
         out.print(_ranks(result["ranks"]))
     for line in _remarks(result):
         out.print(line, markup=False)
+
+
+def _endings(failed: Sequence[Mapping[str, Any]]) -> str:
+    ranks: defaultdict[int, list[int]] = defaultdict(list)
+    for rank in failed:
+        ranks[rank["exit_code"]].append(rank["rank"])
+    return "; ".join(f"{named_ranks(ranks[code])}: {ending(code)}" for code in sorted(ranks, reverse=True))
 
 
 def _iterations(iterations: Sequence[Mapping[str, Any]]) -> Table:

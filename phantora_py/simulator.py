@@ -74,7 +74,9 @@ class _Simulator:
         started_s = time.monotonic()
         self._server.serve()
         job = self._server.job
-        if job is not None:
+        if job is None:
+            print("phantora: nothing to report: no process of the job used CUDA", flush=True)
+        else:
             job.finish()
             self._write(self._result(job, time.monotonic() - started_s))
         if self._trace is not None:

@@ -30,5 +30,5 @@ class ProgressReader:
         try:
             steps, simulated_ns = (int(word) for word in self._file.read_text().split())
         except (OSError, ValueError):
-            return "nothing simulated yet, the ranks are starting"
+            return "nothing simulated yet: the ranks are starting, or compile"
         return f"optimizer steps simulated: {steps}, simulated time: {simulated_ns / 1e9:.3f} s"

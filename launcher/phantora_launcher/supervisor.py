@@ -43,6 +43,7 @@ def supervise(job: Job) -> int:
     """Runs the job to its end and returns the exit code of `phantora run`. Raises LaunchError if it cannot start."""
     cluster = _load(job.cluster)
     _check_command(job.command)
+    _check_outputs(job.report)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, signal.SIGCHLD})
     try:
         return _supervise_in_folder(job, cluster, RunFolder.create())
@@ -72,6 +73,17 @@ def _load(name: str) -> Cluster:
 def _check_command(command: Sequence[str]) -> None:
     if shutil.which(command[0]) is None:
         raise LaunchError(f"{command[0]!r} is not a program on PATH", "is the virtual environment of the job active?")
+
+
+def _check_outputs(report: ReportOptions) -> None:
+    """Before the job, which may take hours, and not when its report is lost."""
+    for option, file in (("--json", report.json_file), ("--trace", report.trace_file)):
+        if file is None:
+            continue
+        if file.is_dir():
+            raise LaunchError(f"{option} {file}: is a folder", "name a file in it")
+        if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
+            raise LaunchError(f"{option} {file}: no file can be made in {file.absolute().parent}", "does it exist?")
 
 
 class _Supervisor:
@@ -163,8 +175,7 @@ class _Supervisor:
     def _verdict(self, simulator_died: bool) -> int:
         simulator, code = self._simulator.exit_code, self._command_code
         if simulator_died or simulator != exit_codes.OK:
-            when = "before the job was over" if simulator_died else "while it made the report"
-            _say(f"the simulator ended {when} ({describe_code(simulator)})\n{self._simulator.log_tail()}")
+            _say(f"{_end_of_simulator(simulator, simulator_died)}\n{self._simulator.log_tail()}")
             if simulator_died or code == exit_codes.OK:
                 return exit_codes.EMULATION
         if code is None:
@@ -172,6 +183,13 @@ class _Supervisor:
         if code < 0:
             _say(f"the command (pid {self._command_pid}) was killed by {signal.Signals(-code).name}")
         return exit_codes.of_wait_status(code)
+
+
+def _end_of_simulator(code: int | None, before_the_job: bool) -> str:
+    if code == exit_codes.EMULATION and not before_the_job:
+        return "the job could not be simulated to its end; the simulator's last words:"
+    when = "before the job was over" if before_the_job else "while it made the report"
+    return f"the simulator ended {when} ({describe_code(code)})"
 
 
 def describe_code(code: int | None) -> str:

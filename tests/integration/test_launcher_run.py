@@ -162,6 +162,20 @@ def test_nothing_is_started_for_a_wrong_command_line(
     workplace.assert_nothing_is_left()
 
 
+@pytest.mark.parametrize("option", ["--json", "--trace"])
+def test_a_place_that_takes_no_report_is_refused_before_the_job(workplace: Workplace, option: str) -> None:
+    done = workplace.run("python", "-c", "print('ran')", options=(option, "no/such/folder/file"))
+    assert done.code == 2
+    assert f"{option} no/such/folder/file: no file can be made" in done.stderr
+    assert "ran" not in done.stdout
+
+
+def test_a_job_without_cuda_is_told_that_it_has_no_report(workplace: Workplace) -> None:
+    done = workplace.run("python", "-c", "")
+    assert done.code == 0
+    assert "nothing to report" in done.stdout
+
+
 def test_the_users_own_sitecustomize_runs(workplace: Workplace) -> None:
     (workplace.folder / "mine").mkdir()
     workplace.script("mine/sitecustomize.py", "import sys\nsys.mine = 'was here'\n")

@@ -220,6 +220,16 @@ def test_a_rank_that_waits_outside() -> None:
     ]
 
 
+def test_a_rank_that_uses_another_gpu_than_before() -> None:
+    def program(ranks: list[FakeRank]) -> None:
+        all_reduce_by(0, 1)(ranks)
+        ranks[2].frames.append((FrameType.OUTSIDE, packed(what="key '/default_pg/0//cuda//1' of a TCPStore")))
+
+    lines = stuck(program)
+    assert lines[-2].startswith("hint: rank 2 set up one more NCCL communicator of the group")
+    assert "Fewer ranks than GPUs on a node" in lines[-1]
+
+
 def test_a_send_without_a_receive() -> None:
     def program(ranks: list[FakeRank]) -> None:
         comms = [world(rank, 2) for rank in ranks]

@@ -182,7 +182,7 @@ def test_the_table_says_that_a_job_failed_and_what_unknown_reads_mean() -> None:
     result["ranks"][1]["exit_code"] = -9
     out = io.StringIO()
     print_report(result, console=Console(file=out, width=120, color_system=None))
-    assert "the job did not end well (rank 1: exit code -9)" in out.getvalue()
+    assert "the job did not end well (rank 1: ended by SIGKILL)" in out.getvalue()
     assert "a loss or norm that was printed may be such a value" in out.getvalue()
 
 

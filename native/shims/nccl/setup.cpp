@@ -262,7 +262,8 @@ class Batch {
   void require_rank(const Setup& setup) const {
     if (all_here(setup) || recorder::active()) return;
     fail("NCCL: a communicator of " + std::to_string(setup.meeting().size) + " ranks in a process that is no rank",
-         "start the program with `phantora run`, one process a rank");
+         "ranks come from torchrun, `phantora run ... -- torchrun --nproc-per-node N SCRIPT`; a process that the "
+         "program starts by itself (torch.multiprocessing.spawn, say) is none");
   }
 
   std::vector<std::shared_ptr<Setup>> setups_;
