@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -33,7 +34,8 @@ class Progress:
             self._latest_ns = max(self._latest_ns, int(timeline.end_ns.max()))
         if time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _INTERVAL_S
-            self._write()
+            with contextlib.suppress(OSError):  # a full disk: nobody is told, and the job goes on
+                self._write()
 
     def _write(self) -> None:
         fresh = self._file.with_suffix(".new")

@@ -14,14 +14,15 @@ from typing import BinaryIO
 
 from phantora_py.cluster import Cluster
 from phantora_py.frames import FrameReader, FrameType, ProtocolError, frame
+from phantora_py.output import Output, until_it_fails
 from phantora_py.placement import Placement
 
 SCHEMA = "phantora.recording/1"
 _CHUNK_BYTES = 1 << 20
 
 
-class Recorder:
-    """Writes a recording while the job runs. Raises OSError."""
+class Recorder(Output):
+    """Writes a recording while the job runs. Raises OSError if the folder cannot be made."""
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -29,6 +30,7 @@ class Recorder:
         self._cluster = cluster
         self._files: dict[int, BinaryIO] = {}
 
+    @until_it_fails
     def job(self, placements: Sequence[Placement]) -> None:
         table = {
             "schema": SCHEMA,
@@ -37,11 +39,13 @@ class Recorder:
         }
         (self._folder / "job.json").write_text(json.dumps(table, indent=1) + "\n")
 
+    @until_it_fails
     def frame(self, rank: int, kind: int, payload: bytes) -> None:
         if rank not in self._files:
             self._files[rank] = open(_rank_file(self._folder, rank), "wb")  # noqa: SIM115  closed by close()
         self._files[rank].write(frame(FrameType(kind), payload))
 
+    @until_it_fails
     def close(self) -> None:
         for file in self._files.values():
             file.close()

@@ -1,13 +1,14 @@
 """The simulator process: `python -m phantora_py.simulator --run-dir DIR --cluster NAME_OR_FILE [...] -- COMMAND...`.
 
 Serves the ranks on DIR/sim.sock until its standard input ends (the launcher closes it when the job is over) or SIGTERM
-comes; then writes the report and prints its table. Exit codes: 0; 2 for a wrong command line or cluster; 70 when the
-job could not be simulated to its end.
+comes; then writes the report and prints its table. Exit codes: 0; 1 when a file that was asked for could not be
+written; 2 for a wrong command line or cluster; 70 when the job could not be simulated to its end.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -34,6 +35,7 @@ from phantora_py.trace import TraceWriter
 
 _USAGE = 2
 _CANNOT_GO_ON = 70
+_OUTPUT_LOST = 1
 _RESULT_NAME = "result.json"
 
 
@@ -58,6 +60,7 @@ class _Simulator:
         self._recorder = Recorder(options.record, cluster) if options.record else None
         self._report: Report | None = None
         self._trace: TraceWriter | None = None
+        self._json_failure: OSError | None = None
         self._server = Server(
             options.run_dir,
             self._make_job,
@@ -79,11 +82,13 @@ class _Simulator:
         else:
             job.finish()
             self._write(self._result(job, time.monotonic() - started_s))
-        if self._trace is not None:
-            self._trace.close()
-        if self._recorder is not None:
-            self._recorder.close()
-        return 0 if self._server.failure is None else _CANNOT_GO_ON
+        for output in (self._trace, self._recorder):
+            if output is not None:
+                output.close()
+        is_complete = self._tell_what_is_lost()
+        if self._server.failure is not None:
+            return _CANNOT_GO_ON
+        return 0 if is_complete else _OUTPUT_LOST
 
     def _make_job(self, where: Sequence[Placement], outbox: Outbox) -> Job:
         job = Job(self._cluster, where, self._engine, outbox)
@@ -100,11 +105,28 @@ class _Simulator:
         return self._report.result(job, self._options.cluster, self._options.command, self._server.exit_codes, wall_s)
 
     def _write(self, result: Mapping[str, Any]) -> None:
+        print_report(result, self._options.all_ranks)
         path = self._options.json or self._options.run_dir / _RESULT_NAME
         fresh = path.with_name(f".{path.name}.new")
-        fresh.write_text(json.dumps(result, indent=1) + "\n")
-        os.replace(fresh, path)
-        print_report(result, self._options.all_ranks)
+        try:
+            fresh.write_text(json.dumps(result, indent=1) + "\n")
+            os.replace(fresh, path)
+        except OSError as failure:
+            self._json_failure = failure
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)
+
+    def _tell_what_is_lost(self) -> bool:
+        """Returns whether nothing is. On standard output, because the log may lie on the very disk that is full."""
+        failures = {
+            f"--json {self._options.json}": self._options.json and self._json_failure,
+            f"--trace {self._options.trace}": self._trace and self._trace.failure,
+            f"--record {self._options.record}": self._recorder and self._recorder.failure,
+        }
+        lost = [f"{what} is not complete: {failure}" for what, failure in failures.items() if failure]
+        for line in lost:
+            print(f"phantora: {line}", flush=True)
+        return not lost
 
 
 def _is_pipe(file: int) -> bool:

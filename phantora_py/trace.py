@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phantora_py.catalogue import Catalogue, CollectiveInfo, KernelInfo
+from phantora_py.output import Output, until_it_fails
 from phantora_py.placement import Placement
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ _MARK_NAMES = {1: "optimizer step ended", 2: "optimizer step began"}
 _GZIP_LEVEL = 4
 
 
-class TraceWriter:
-    """Observer of one job. Raises OSError where the file cannot be written."""
+class TraceWriter(Output):
+    """Observer of one job. Raises OSError if the file cannot be made."""
 
     def __init__(self, path: Path, placements: Sequence[Placement], catalogue: Catalogue) -> None:
         self._catalogue = catalogue
@@ -41,10 +42,12 @@ class TraceWriter:
         self._slices: dict[tuple[int, int, int, int], str] = {}
         self._file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
 
+    @until_it_fails
     def observe(self, timeline: Timeline, marks: Marks) -> None:
         self._write_slices(timeline)
         self._write_markers(marks)
 
+    @until_it_fails
     def close(self) -> None:
         """Completes the file."""
         self._markers.seek(0)

@@ -98,6 +98,24 @@ def test_a_job_gives_report_table_trace_and_recording(run_dir: Path, tmp_path: P
     assert not (run_dir / "sim.sock").exists()
 
 
+def test_a_full_disk_costs_no_more_than_what_was_to_be_written_there(run_dir: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    recording.mkdir()
+    for rank in range(2):
+        (recording / f"rank-{rank}.bin").symlink_to("/dev/full")
+    (tmp_path / "folder").mkdir()
+    simulator = Simulator(
+        run_dir, ["--json", str(tmp_path / "folder"), "--trace", "/dev/full", "--record", str(recording)]
+    )
+    train(run_dir)
+    out, _error = simulator.finish()
+    assert simulator.process.returncode == 1
+    assert "iteration (steady median)" in out
+    assert "--trace /dev/full is not complete: [Errno 28]" in out
+    assert f"--record {recording} is not complete: [Errno 28]" in out
+    assert f"--json {tmp_path / 'folder'} is not complete: [Errno 21]" in out
+
+
 def check_trace(trace: dict[str, Any]) -> None:
     events = trace["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
