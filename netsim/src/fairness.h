@@ -7,18 +7,19 @@
 // known stop, looked at again when popped, finds the least one.
 //
 // Only the part of a component whose rates may change is filled anew (network.cc, first_change): flows with rates below
-// the component's level, and those outside, keep them, and their use is taken from the links' room first.
+// the component's level, and those outside, keep them. What these leave of a link is its room when filling starts.
 //
-// To the last bit the result depends on the links and flows alone, and on the rates that are kept: links are taken by
-// (rate, id), the flows of a link and those that reach equal caps in the order of their serials.
+// To the last bit the result depends on the component alone: links are taken by rate, equal ones in an order that
+// follows from theirs in the component, the flows of a link and those that reach equal caps in the order of their
+// serials.
 #pragma once
 
 #include "flow.h"
 
 namespace phantora::netsim {
 
-// Sets the rates of the component's flows, and the levels of its links. False, and neither means anything, if that
-// would take from a flow outside the component.
+// Sets the rates of the component's flows, which are open, and the levels of its links. False, and neither means
+// anything, if that would take from a flow outside the component.
 bool fill(const Component& component, Table<LinkId, Link>& links, const Table<FlowId, Demand>& demands,
           Table<FlowId, Grant>& grants);
 

@@ -72,7 +72,7 @@ struct Share {
 struct alignas(64) Link {
   static constexpr uint32_t kTouched = UINT32_MAX;
 
-  double room = 0;              // solver: capacity not yet given away
+  double room = 0;              // capacity not given away to flows that are not open
   double weight = 0;            // solver: sum of the weights of open flows
   uint32_t open = 0;            // solver: how many those are
   uint32_t component = 0;       // number of the last one that it belonged to; kTouched if it has changed since

@@ -221,6 +221,7 @@ void FlowNetwork::find_component() {
   component_.level = first_change();
   if (++component_.number == Link::kTouched) component_.number = 1;
   component_.flows.clear();
+  std::sort(touched_.begin(), touched_.end());  // flows that end at one instant do so in no particular order
   component_.links.swap(touched_);
   touched_.clear();
   for (const LinkId id : component_.links) {
