@@ -67,8 +67,8 @@ class AnalyticEngine:
         beside_ns = self._memory_ns(work.moved)
         if work.attention is not None:
             return _kind(work.attention), self._attention_ns(work.attention) + beside_ns, work.guessed
-        if work.product is not None:
-            return "gemm", self._product_ns(work.product, 1.0) + beside_ns, work.guessed
+        if template := work.template:
+            return template.kind, self._product_ns(template.product, template.rate) + beside_ns, work.guessed
         return work.moved.kind, beside_ns, work.guessed
 
     def _product_ns(self, product: gemm.Product, relative_rate: float) -> float:

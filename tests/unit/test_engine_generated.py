@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from phantora_py.engines.analytic import AnalyticEngine
+from phantora_py.engines.engine import Cost
 from phantora_py.gpus import find_gpu
 from phantora_py.signature import Signature, SignatureError
 
-ENGINE = AnalyticEngine(find_gpu("H100-SXM-80GB"))
+GPU = find_gpu("H100-SXM-80GB")
+ENGINE = AnalyticEngine(GPU)
 BF16 = "bfloat16"
 
 
@@ -62,6 +64,60 @@ def test_a_template_of_a_product_costs_what_it_does_eagerly(m: int, n: int, k: i
     assert (cost.kind, cost.guessed) == ("gemm", False)
     alike = ENGINE.cost(eager("aten::mm", ("in", BF16, [m, k]), ("in", BF16, [k, n])))
     assert cost.duration_ns == pytest.approx(alike.duration_ns, rel=0.02)
+
+
+SIZES = {"BATCH": 16, "IN_C": 128, "IN_H": 28, "IN_W": 28, "OUT_C": 256, "OUT_H": 28, "OUT_W": 28}
+KERNEL = {"KERNEL_H": 3, "KERNEL_W": 3, "GROUPS": 1}
+
+
+def template(facts: dict[str, int], *tensors: tuple[str, str, int], products: int = 1) -> Cost:
+    passes = {role: [int(tensor[0] == role) for tensor in tensors] for role in ("in", "mut")}
+    code = {"reads": passes["in"], "writes": passes["mut"], "products": products, **facts}
+    return ENGINE.cost(generated("triton_tem_fused_0", list(tensors), code))
+
+
+def convolution(planes: int, facts: dict[str, int], more: int = 0) -> Cost:
+    """One of images of `planes` planes; `more` bytes are read beside it."""
+    x, y = (16 * channels * planes * 28 * 28 for channels in (128, 256))
+    weight = 256 * 128 * facts.get("KERNEL_D", 1) * 9
+    return template(
+        SIZES | KERNEL | facts, ("in", BF16, x), ("in", BF16, weight), ("in", BF16, more // 2), ("mut", BF16, y)
+    )
+
+
+def test_a_template_of_a_convolution_costs_what_it_does_eagerly() -> None:
+    flat = convolution(1, {})
+    assert (flat.kind, flat.guessed) == ("convolution", False)
+    alike = ENGINE.cost(eager("aten::convolution", ("in", BF16, [16, 128, 28, 28]), ("in", BF16, [256, 128, 3, 3])))
+    assert flat.duration_ns == pytest.approx(alike.duration_ns, rel=0.01)
+
+    deep = convolution(8, {"IN_D": 8, "OUT_D": 8, "KERNEL_D": 3})
+    shapes = ("in", BF16, [16, 128, 8, 28, 28]), ("in", BF16, [256, 128, 3, 3, 3])
+    assert deep.duration_ns == pytest.approx(ENGINE.cost(eager("aten::convolution", *shapes)).duration_ns, rel=0.01)
+
+
+def test_what_is_fused_with_a_convolution_costs_its_bytes() -> None:
+    moved = 1 << 28
+    read_ns = moved / (GPU.hbm_bytes_per_s / 1e9)
+    assert read_ns <= convolution(1, {}, moved).duration_ns - convolution(1, {}).duration_ns < 1.3 * read_ns
+
+
+def test_a_sum_of_two_products_costs_both() -> None:
+    tensors = [("in", BF16, 1 << 22)] * 4 + [("mut", BF16, 1 << 22)]
+    both = template({"M": 2048, "N": 2048, "K1": 2048}, *tensors, products=2)
+    alike = ENGINE.cost(eager("aten::mm", ("in", BF16, [2048, 4096]), ("in", BF16, [4096, 2048])))
+    assert (both.kind, both.guessed) == ("gemm", False)
+    assert both.duration_ns == pytest.approx(alike.duration_ns, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [([4096, 512], [8, 512, 1024]), ([8, 512, 512], [8, 512, 1024]), ([512, 4096], [4096, 1024])]
+)
+def test_a_template_of_grouped_products_costs_what_they_do_eagerly(a: list[int], b: list[int]) -> None:
+    facts = {"M": a[-2], "N": b[-1], "K": a[-1], "G": 8, "A_IS_2D": int(len(a) == 2), "B_IS_2D": int(len(b) == 2)}
+    together = template(facts, ("in", BF16, 1 << 21), ("in", BF16, 1 << 22), ("mut", BF16, 1 << 22))
+    alike = ENGINE.cost(eager("aten::_grouped_mm", ("in", BF16, a), ("in", BF16, b), ("in", "int32", [8])))
+    assert together.duration_ns == pytest.approx(alike.duration_ns, rel=0.1)
 
 
 def flex(backward: bool = False, ordered_mask: int = 1, **sizes: int) -> int:
