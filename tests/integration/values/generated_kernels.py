@@ -1,10 +1,8 @@
-"""What Triton's and Inductor's kernels write is unknown, what they only read and what lies beside it stays true, and
-what they cost is their bytes and their products."""
+"""What Triton's and Inductor's kernels write is unknown; what they only read and what lies beside it stays true."""
 
 import torch
 import triton
 import triton.language as tl
-from torch import nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 
@@ -22,16 +20,6 @@ def scale(x, out, n, factor: tl.constexpr, block: tl.constexpr):
 
 def is_zero(x: torch.Tensor) -> bool:
     return not x.flatten()[:64].cpu().any().item()
-
-
-def milliseconds(work) -> float:
-    work()
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    work()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
 
 
 # All of these share one segment of the caching allocator.
@@ -52,14 +40,6 @@ result = compiled(numbers, gates)
 assert result.data_ptr() == where
 assert is_zero(result)
 assert numbers[1999].item() == 1999.0
-
-# Costs.
-model = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512), nn.LayerNorm(512)).cuda().bfloat16()
-batch = torch.randn(8192, 512, device="cuda", dtype=torch.bfloat16)
-eager_ms = milliseconds(lambda: model(batch).sum().backward())
-fast_model = torch.compile(model)
-compiled_ms = milliseconds(lambda: fast_model(batch).sum().backward())
-assert 0.6 * eager_ms < compiled_ms < 1.1 * eager_ms, (eager_ms, compiled_ms)
 
 mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 1024, 1024, device="cuda")
 heads = [torch.randn(2, 8, 1024, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3)]
