@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -199,9 +200,13 @@ def test_profiler_and_our_trace_agree(profiled: Path, rank: int) -> None:
     assert any(event["name"].startswith("ncclDevKernel_all_reduce_sum") for event in theirs)
 
     ops_us: dict[str, float] = json.loads((profiled / f"ops{rank}.json").read_text())
-    for op in ("aten::mm", "aten::addmm", "aten::gelu", "aten::gelu_backward"):
-        assert ops_us[op] == pytest.approx(sum(event["dur"] for event in ours if event["name"] == op), rel=1e-3)
-        assert ops_us[op] > 0
+    shown = {op: duration for op, duration in ops_us.items() if op.startswith("aten::") and duration > 0}
+    assert {"aten::mm", "aten::addmm", "aten::gelu", "aten::gelu_backward", "aten::copy_"} <= shown.keys()
+    ours_us: dict[str, float] = defaultdict(float)
+    for event in ours:
+        base_op, *_ = event["name"].split(".")
+        ours_us[base_op] += event["dur"]
+    assert shown == pytest.approx({op: ours_us[op] for op in shown}, rel=1e-3)
 
 
 def test_profiled_launches_lie_within_their_ops(profiled: Path) -> None:
