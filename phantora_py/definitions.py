@@ -178,7 +178,9 @@ class Definitions:
         self._simulation = simulation
         self._catalogue = catalogue
         self._planner = planner
-        self._kernels: dict[Signature, KernelInfo] = {}
+        self._kernels: dict[tuple[Signature, float], KernelInfo] = {}
+        self._slowdowns = [cluster.slowdown(Device(place.node, place.local_rank)) for place in placements]
+        """Per rank: of a straggler's kernels, else 1."""
         self.communicators: dict[int, Communicator] = {}
         """By the core's number."""
         self.host_groups: dict[int, HostGroup] = {}
@@ -243,14 +245,15 @@ class Definitions:
             signature = Signature.from_definition(fields.table)
         except SignatureError as error:
             raise ProtocolError(str(error)) from error
-        info = self._kernels.get(signature)
+        slowdown = self._slowdowns[rank]
+        info = self._kernels.get((signature, slowdown))
         if info is None:
-            info = self._kernels[signature] = self._kernel_info(signature)
+            info = self._kernels[signature, slowdown] = self._kernel_info(signature, slowdown)
         later_ns = min(self._engine.later_launch_ns, info.duration_ns)
         self._simulation.define_kernel(rank, number, info.duration_ns, later_ns)
         self._catalogue.add_kernel(rank, number, info)
 
-    def _kernel_info(self, signature: Signature) -> KernelInfo:
+    def _kernel_info(self, signature: Signature, slowdown: float) -> KernelInfo:
         cost = self._engine.cost(signature)
         return KernelInfo(
             op=signature.op,
@@ -259,7 +262,7 @@ class Definitions:
             engine=cost.engine,
             kind=cost.kind,
             guessed=cost.guessed,
-            duration_ns=cost.duration_ns,
+            duration_ns=round(cost.duration_ns * slowdown),
             lookup=Lookup.of(signature),
             fused=signature.fused,
         )

@@ -1,13 +1,20 @@
-"""Lays a cluster's links out in netsim: one link a port and direction.
+"""Lays a cluster's links out in netsim: one link a port and direction, and those of the fabric between the nodes.
 
-NVLink or PCIe port of each GPU, pair links of an NVLink mesh, port of each NIC. The fabric is one non-blocking switch,
-so two nodes meet in their NICs' ports only.
+NVLink or PCIe port of each GPU, pair links of an NVLink mesh, and both directions of every cable of the fabric.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
 from phantora_netsim import Network
 from phantora_py.cluster import Cluster, Device
+from phantora_py.fabric.routes import Routes, Weights
+from phantora_py.fabric.sections import RailFabric
+from phantora_py.fabric.wiring import Indices
 
 Load = dict[int, float]
 """Link id → weight: how many times the transfer's common rate the link carries."""
@@ -20,12 +27,17 @@ class Topology:
         self.cluster = cluster
         self.network = network
         self._capacity: list[float] = []
-        gpus, nics = cluster.node.gpus, cluster.node.nics.count
-        self._port_out = self._per_node(gpus, self.port_bytes_per_s)
-        self._port_in = self._per_node(gpus, self.port_bytes_per_s)
-        self._nic_out = self._per_node(nics, cluster.nic_bytes_per_s)
-        self._nic_in = self._per_node(nics, cluster.nic_bytes_per_s)
-        self._pair = self._mesh() if self.is_mesh else {}
+        self._names: list[str] = []
+        self._ports_out = self._ports("out")
+        self._ports_in = self._ports("in")
+        self._pairs = self._mesh() if self.is_mesh else np.empty((0, 0, 0), dtype=np.int64)
+        self._first_cable = len(self._capacity)
+        self._wiring = cluster.wiring
+        for number, capacity in enumerate(self._wiring.capacities):
+            self._link(capacity, self._wiring.link_name(number))
+        self._routes = Routes(self._wiring)
+        self._change_capacities()
+        self._add_background()
 
     @property
     def is_mesh(self) -> bool:
@@ -42,51 +54,164 @@ class Topology:
         """Bytes per second."""
         return self._capacity[link]
 
+    def name(self, link: int) -> str:
+        """For people: node0.gpu3 out, node0.nic3 > leaf0."""
+        return self._names[link]
+
+    def domain(self, device: Device) -> int:
+        """The NVLink domain: a node, or several that NVLink joins."""
+        return device.node // self.cluster.node.nvlink.nodes
+
+    def nics(self, device: Device) -> tuple[int, ...]:
+        """Numbers of the NICs of its node that the device uses."""
+        return tuple(self.cluster.nics_of(device.local))
+
     def path(self, source: Device, target: Device) -> Load:
         """Links of a point-to-point transfer; empty on one device."""
-        if source == target:
-            return {}
-        if source.node != target.node:
-            return {self.nic_out(source): 1.0, self.nic_in(target): 1.0}
-        return self.hop(source, target)
+        return self._sends(np.array([source]), np.array([target]), 1.0)
 
     def hop(self, source: Device, target: Device, weight: float = 1.0) -> Load:
-        """Links from one GPU to another of its node."""
-        load = {self._port_out[source.node][source.local]: weight, self._port_in[target.node][target.local]: weight}
+        """Links from one GPU to another of its NVLink domain."""
+        load = {self.port_out(source): weight, self.port_in(target): weight}
         if self.is_mesh:
-            load[self._pair[source, target]] = weight
+            load[self.pair(source, target)] = weight
         return load
 
+    def wire(self, source_node: int, source_nic: int, target_node: int, target_nic: int) -> Load:
+        """Links from one NIC to another."""
+        nics = self.cluster.node.nics.count
+        return self._over_fabric(
+            np.array([source_node * nics + source_nic]), np.array([target_node * nics + target_nic]), np.ones(1)
+        )
+
+    def extra_latency_ns(self, source: Device, target: Device) -> int:
+        """Of the fabric between two devices, over NCCL's own network latency, which includes one switch."""
+        if self.domain(source) == self.domain(target):
+            return 0
+        fabric = self.cluster.fabric
+        leaves_by = self._nic(Device(source.node, target.local) if self._forwards else source)
+        switches = self._routes.switches(leaves_by, self._nic(target))
+        return round((fabric.latency_us + (switches - 1) * fabric.switch_latency_us) * 1000)
+
+    def all_pairs(self, members: Sequence[Device], weight: float) -> Load:
+        """All links when each member sends `weight` to each other one."""
+        devices = np.array(members)
+        source, target = (place.ravel() for place in np.indices((len(members), len(members))))
+        return self._sends(devices[source], devices[target], weight)
+
     def nic_out(self, device: Device) -> int:
-        return self._nic_out[device.node][self.cluster.nic_of(device.local)]
+        return self._first_cable + int(self._wiring.access[self._nic(device)])
 
     def nic_in(self, device: Device) -> int:
-        return self._nic_in[device.node][self.cluster.nic_of(device.local)]
+        return self._first_cable + int(self._wiring.access[self._nic(device)] ^ 1)
 
     def port_out(self, device: Device) -> int:
-        return self._port_out[device.node][device.local]
+        return int(self._ports_out[device])
 
     def port_in(self, device: Device) -> int:
-        return self._port_in[device.node][device.local]
+        return int(self._ports_in[device])
 
     def pair(self, source: Device, target: Device) -> int:
         """The own link of two GPUs in an NVLink mesh."""
-        return self._pair[source, target]
+        return int(self._pairs[source.node, source.local, target.local])
 
-    def _per_node(self, count: int, bytes_per_s: float) -> list[list[int]]:
-        return [[self._link(bytes_per_s) for _ in range(count)] for _ in range(self.cluster.nodes)]
+    def _sends(self, sources: Indices, targets: Indices, weight: float) -> Load:
+        """Devices (rows of node, local) that send `weight` each; nothing from one to itself."""
+        domain = self.cluster.node.nvlink.nodes
+        inside = sources[:, 0] // domain == targets[:, 0] // domain
+        moves = inside & (sources != targets).any(axis=1)
+        load = self._hops(sources[moves], targets[moves], weight)
+        if inside.all():
+            return load
+        source, target = sources[~inside], targets[~inside]
+        nics = np.array([self.cluster.nics_of(gpu) for gpu in self._gpus])
+        into = nics[target[:, 1]]
+        out = into if self._forwards else nics[source[:, 1]]
+        per_gpu = nics.shape[1]
+        share = np.full(len(source), weight / per_gpu)
+        first_out, first_in = (device[:, 0] * self.cluster.node.nics.count for device in (source, target))
+        for place in range(per_gpu):
+            _add(load, self._over_fabric(first_out + out[:, place], first_in + into[:, place], share))
+        if self._forwards:
+            _add(load, self._forwarding(source, out[:, 0], nics[:, 0], weight))
+        return load
 
-    def _mesh(self) -> dict[tuple[Device, Device], int]:
-        gpus = range(self.cluster.node.gpus)
-        share = self.port_bytes_per_s / (len(gpus) - 1)
-        return {
-            (Device(node, a), Device(node, b)): self._link(share)
-            for node in range(self.cluster.nodes)
-            for a in gpus
-            for b in gpus
-            if a != b
-        }
+    @cached_property
+    def _forwards(self) -> bool:
+        """Whether NCCL hands data over NVLink to the GPU that sits on the target's rail (PXN)."""
+        return isinstance(self.cluster.fabric, RailFabric) and self.cluster.node.nvlink.kind != "none"
 
-    def _link(self, bytes_per_s: float) -> int:
+    def _forwarding(self, sources: Indices, out: Indices, nics: Indices, weight: float) -> Load:
+        """Hops to the GPUs whose NICs (`nics` of each GPU of a node) are those by which the data leave."""
+        other = nics[sources[:, 1]] != out
+        through = np.stack([sources[other, 0], np.searchsorted(nics, out[other])], axis=1)
+        return self._hops(sources[other], through, weight)
+
+    def _hops(self, sources: Indices, targets: Indices, weight: float) -> Load:
+        """Hops within NVLink domains, of `weight` each."""
+        load: Load = {}
+        used = [self._ports_out[tuple(sources.T)], self._ports_in[tuple(targets.T)]]
+        if self.is_mesh:
+            used.append(self._pairs[sources[:, 0], sources[:, 1], targets[:, 1]])
+        for links in used:
+            ids, counts = np.unique(links, return_counts=True)
+            _add(load, dict(zip(ids.tolist(), (counts * weight).tolist(), strict=True)))
+        return load
+
+    def _over_fabric(self, sources: Indices, targets: Indices, weights: Weights) -> Load:
+        load = self._routes.load(sources, targets, weights)
+        return {self._first_cable + int(link): float(load[link]) for link in np.flatnonzero(load)}
+
+    def _nic(self, device: Device) -> int:
+        """The first that the device uses, among those of all nodes."""
+        return device.node * self.cluster.node.nics.count + self.nics(device)[0]
+
+    def _ports(self, direction: str) -> Indices:
+        """Of each node and GPU."""
+        return np.array(
+            [
+                [self._link(self.port_bytes_per_s, f"node{node}.gpu{gpu} {direction}") for gpu in self._gpus]
+                for node in range(self.cluster.nodes)
+            ]
+        )
+
+    def _mesh(self) -> Indices:
+        """Of each node and two GPUs; -1 from one to itself."""
+        share = self.port_bytes_per_s / (len(self._gpus) - 1)
+        links = np.full((self.cluster.nodes, len(self._gpus), len(self._gpus)), -1, dtype=np.int64)
+        for node, a, b in np.ndindex(links.shape):
+            if a != b:
+                links[node, a, b] = self._link(share, f"node{node}.gpu{a} > gpu{b}")
+        return links
+
+    @property
+    def _gpus(self) -> range:
+        return range(self.cluster.node.gpus)
+
+    def _link(self, bytes_per_s: float, name: str) -> int:
         self._capacity.append(bytes_per_s)
+        self._names.append(name)
         return self.network.add_link(bytes_per_s)
+
+    def _change_capacities(self) -> None:
+        for change in self.cluster.fabric.link:
+            if change.from_ms > 0:
+                rate = self._wiring.ports.rate(change.bandwidth_Gbps, 0)
+                for link in self._wiring.links_between(*change.between):
+                    self.network.change_capacity(round(change.from_ms * 1e6), self._first_cable + link, rate)
+
+    def _add_background(self) -> None:
+        number = {name: place for place, name in enumerate(self._wiring.nic_names)}
+        for traffic in self.cluster.fabric.background:
+            ends = [np.array([number[name]]) for name in (traffic.from_nic, traffic.to_nic)]
+            self.network.add_background(
+                list(self._over_fabric(ends[0], ends[1], np.ones(1)).items()),
+                self._wiring.ports.rate(traffic.bandwidth_Gbps, 0),
+                round(traffic.from_ms * 1e6),
+                round(traffic.until_ms * 1e6),
+            )
+
+
+def _add(load: Load, part: Load) -> None:
+    for link, weight in part.items():
+        load[link] = load.get(link, 0.0) + weight

@@ -198,7 +198,6 @@ _VOLTA = ArchitectureConstants(
 )
 
 
-
 def _with_flex(architecture: ArchitectureConstants) -> ArchitectureConstants:
     flash = architecture.attention["flash"]
     flex = replace(flash, efficiency=flash.efficiency * FLEX)

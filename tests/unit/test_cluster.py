@@ -34,7 +34,7 @@ def test_a_file_overrides_memory_and_links(tmp_path: Path) -> None:
     assert cluster.nvlink_bytes_per_s == 37e9
     assert cluster.nic_bytes_per_s == pytest.approx(40e9 / 8 * 0.96)
     assert cluster.nodes == 3
-    assert [cluster.nic_of(local) for local in range(2)] == [0, 0]
+    assert [cluster.nics_of(local) for local in range(2)] == [range(1), range(1)]
 
 
 def test_hopper_links_follow_nccl() -> None:

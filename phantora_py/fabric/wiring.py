@@ -1,0 +1,151 @@
+"""The directed links of a fabric, as a cluster file asks for it: all cables, those that failed or run slower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from phantora_py.fabric.cables import Cable, FabricError, Ports, lay, nic_name
+from phantora_py.fabric.sections import Fabric, LinkChange, RailFabric
+
+Indices = NDArray[np.int64]
+
+
+class Wiring:
+    """NICs, switches, and two directed links for each cable: link 2c from its first end to its second, 2c + 1 back.
+
+    NIC n * nics + i is NIC i of node n. Raises FabricError if the section names what is not there, or cuts NICs off.
+    """
+
+    def __init__(self, fabric: Fabric, ports: Ports) -> None:
+        self.fabric = fabric
+        self.ports = ports
+        cables = list(lay(fabric, ports))
+        self._failed = _ends(fabric.link, failed=True)
+        self._check_names(cables)
+        self.cables = [cable for cable in map(self._as_changed, cables) if _pair(cable) not in self._failed]
+        self._check_nics()
+        self._check_connected()
+
+    @cached_property
+    def nic_names(self) -> list[str]:
+        return [nic_name(node, nic) for node in range(self.ports.nodes) for nic in range(self.ports.nics)]
+
+    @cached_property
+    def switch_names(self) -> list[str]:
+        """In the order in which the cables name them."""
+        names = dict.fromkeys(end for cable in self.cables for end in (cable.a, cable.b))
+        return [name for name in names if name not in set(self.nic_names)]
+
+    @cached_property
+    def capacities(self) -> list[float]:
+        """Bytes per second of each directed link."""
+        return [cable.bytes_per_s for cable in self.cables for _ in range(2)]
+
+    @cached_property
+    def sources(self) -> Indices:
+        """Of each directed link: number of a switch, or of a NIC counted from the number of switches on."""
+        return self._numbers[:, 0].copy()
+
+    @cached_property
+    def targets(self) -> Indices:
+        return self._numbers[:, 1].copy()
+
+    @cached_property
+    def access(self) -> Indices:
+        """Of each NIC: its link into the fabric; that out of it is the other one of the cable."""
+        links = np.flatnonzero(self.sources >= len(self.switch_names))
+        access = np.empty(len(self.nic_names), dtype=np.int64)
+        access[self.sources[links] - len(self.switch_names)] = links
+        return access
+
+    def link_name(self, link: int) -> str:
+        cable = self.cables[link // 2]
+        return f"{cable.b} > {cable.a}" if link % 2 else f"{cable.a} > {cable.b}"
+
+    def links_between(self, a: str, b: str) -> list[int]:
+        """Directed links from a to b and back."""
+        return [
+            2 * number + way
+            for number, cable in enumerate(self.cables)
+            if _pair(cable) == frozenset((a, b))
+            for way in range(2)
+        ]
+
+    @cached_property
+    def _numbers(self) -> Indices:
+        number = {name: place for place, name in enumerate((*self.switch_names, *self.nic_names))}
+        ends = [(number[cable.a], number[cable.b]) for cable in self.cables]
+        return np.array([way for a, b in ends for way in ((a, b), (b, a))], dtype=np.int64).reshape(-1, 2)
+
+    def _as_changed(self, cable: Cable) -> Cable:
+        for change in self.fabric.link:
+            if frozenset(change.between) == _pair(cable) and change.from_ms == 0:
+                return cable._replace(bytes_per_s=self.ports.rate(change.bandwidth_Gbps, cable.bytes_per_s))
+        return cable
+
+    def _check_names(self, cables: Sequence[Cable]) -> None:
+        known = {_pair(cable) for cable in cables}
+        for change in self.fabric.link:
+            if frozenset(change.between) not in known:
+                a, b = change.between
+                some = ", ".join(f"{cable.a} - {cable.b}" for cable in list(cables)[-3:])
+                raise FabricError(
+                    f"fabric.link: no cable joins {a!r} and {b!r}\n  hint: there are, among others, {some}"
+                )
+        nics = set(self.nic_names)
+        for traffic in self.fabric.background:
+            for name in (traffic.from_nic, traffic.to_nic):
+                if name not in nics:
+                    raise FabricError(
+                        f"fabric.background: there is no NIC {name!r}\n"
+                        f"  hint: from {self.nic_names[0]} to {self.nic_names[-1]}"
+                    )
+
+    def _check_nics(self) -> None:
+        """Each NIC has one cable, to a switch."""
+        nics = set(self.nic_names)
+        cables: dict[str, int] = dict.fromkeys(self.nic_names, 0)
+        for cable in self.cables:
+            if cable.a in nics and cable.b in nics:
+                raise FabricError(
+                    f"fabric: a cable joins the NICs {cable.a} and {cable.b} directly\n"
+                    "  hint: put a switch between them"
+                )
+            for end in {cable.a, cable.b} & nics:
+                cables[end] += 1
+        for name, count in cables.items():
+            if count != 1:
+                raise FabricError(
+                    f"fabric: the NIC {name} has {count} cables\n  hint: it needs exactly one that has not failed"
+                )
+
+    def _check_connected(self) -> None:
+        """Every NIC reaches all others (without spines: those of its rail)."""
+        count = len(self.switch_names) + len(self.nic_names)
+        ones = np.ones(len(self.sources), dtype=np.int8)
+        _, part = connected_components(csr_array((ones, (self.sources, self.targets)), shape=(count, count)))
+        of_nic = part[len(self.switch_names) :].reshape(self.ports.nodes, self.ports.nics)
+        by_rail = isinstance(self.fabric, RailFabric) and self.fabric.spines == 0
+        apart = np.argwhere(of_nic != (of_nic[:1] if by_rail else of_nic[0, 0]))
+        if len(apart):
+            node, nic = map(int, apart[0])
+            other = nic_name(0, nic if by_rail else 0)
+            failed = ", ".join(" - ".join(sorted(pair)) for pair in self._failed) or "none"
+            raise FabricError(
+                f"fabric: {nic_name(node, nic)} is cut off from {other}; failed cables: {failed}\n"
+                "  hint: every NIC must reach all others (without spines: those of its rail)"
+            )
+
+
+def _pair(cable: Cable) -> frozenset[str]:
+    return frozenset((cable.a, cable.b))
+
+
+def _ends(changes: Sequence[LinkChange], *, failed: bool) -> set[frozenset[str]]:
+    return {frozenset(change.between) for change in changes if change.failed == failed}
