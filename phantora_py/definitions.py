@@ -127,6 +127,14 @@ class Communicator:
         return [index for index in range(self.size) if index not in self.members]
 
     @property
+    def sharing(self) -> list[list[int]]:
+        """Global ranks that use one GPU, a list for each GPU that several use."""
+        users: defaultdict[Device, list[int]] = defaultdict(list)
+        for rank, device in self.members.values():
+            users[device].append(rank)
+        return [sorted(ranks) for ranks in users.values() if len(ranks) > 1]
+
+    @property
     def text(self) -> str:
         """For people."""
         ranks = [self.members[index][0] for index in range(self.size) if index in self.members]
@@ -182,6 +190,8 @@ class Definitions:
         self._slowdowns = [cluster.slowdown(Device(place.node, place.local_rank)) for place in placements]
         """Per rank: of a straggler's kernels, else 1."""
         self.communicators: dict[int, Communicator] = {}
+        self.refused: list[str] = []
+        """What NCCL would not have let the ranks do."""
         """By the core's number."""
         self.host_groups: dict[int, HostGroup] = {}
         """By the core's number."""
@@ -290,6 +300,7 @@ class Definitions:
         comm.members[index] = (rank, device)
         self._member_of[rank][number] = (comm, index)
         if comm.is_complete:
+            self.refused += [f"{named_ranks(ranks)} use one GPU in {comm.text}" for ranks in comm.sharing]
             self._resolve(comm)
 
     def _abort_comm(self, rank: int, fields: Fields) -> None:

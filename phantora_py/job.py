@@ -116,7 +116,12 @@ class Job:
             self._simulation.close_rank(rank)
 
     def pump(self) -> None:
-        """Commits what has become certain and answers it. Raises JobError if ranks certainly disagree."""
+        """Commits what has become certain and answers it. Raises JobError if ranks disagree, or NCCL refuses."""
+        if self.definitions.refused:
+            raise JobError(
+                "; ".join(self.definitions.refused) + ", which NCCL refuses\n  hint: does the script call "
+                "torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before its first collective?"
+            )
         self._answer(self._simulation.advance())
         if self._simulation.disagrees:
             self.check_agreement()

@@ -268,6 +268,14 @@ def test_both_send_first() -> None:
     assert stuck(program, 2)[-1] == ("so ranks 0, 1 wait for one another: they make their calls in different orders")
 
 
+def test_ranks_that_forgot_to_set_their_device() -> None:
+    ranks = [FakeRank(rank) for rank in range(3)]
+    for rank in ranks:
+        rank.comm(b"world", 3, rank.rank, min(rank.rank, 1))
+    with pytest.raises(JobError, match=r"ranks 1, 2 use one GPU in communicator 1 \(ranks 0-2\), which NCCL refuses"):
+        job_of(ranks).pump()
+
+
 # --- orders that do not fit
 
 
