@@ -2,9 +2,13 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
+#include <c10/util/Exception.h>
+
+#include <string>
 
 #include "benign.h"
 #include "host_alias.h"
+#include "phantora/recorder.h"
 #include "undisturbed.h"
 
 namespace phantora::aten {
@@ -13,17 +17,33 @@ using Place = TensorRecord::Place;
 using Kind = ArgumentRecord::Kind;
 using values::State;
 
-// False: the CPU has no implementation for this dtype, say.
-bool Computation::call(torch::jit::Stack& stack) const {
+namespace {
+
+// Not all operators throw an IndexError.
+bool is_about_an_index(const c10::Error& error) {
+  const std::string& what = error.msg();
+  return dynamic_cast<const c10::IndexError*>(&error) != nullptr || what.find("out of bounds") != std::string::npos ||
+         what.find("out of range") != std::string::npos;
+}
+
+}  // namespace
+
+// `impossible`: the CPU has no implementation for this dtype, say.
+Computation::Outcome Computation::call(torch::jit::Stack& stack, bool tainted) const {
   try {
     if (op_.replacement) {
       op_.replacement(stack, generator());
     } else {
       op_.cpu_kernel.callBoxed(op_.handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
     }
-    return true;
+    return Outcome::done;
+  } catch (const c10::Error& error) {
+    if (!is_about_an_index(error)) return Outcome::impossible;
+    if (tainted) return Outcome::refused;
+    fail(op_.name + ": " + error.msg(),
+         "the values are those that the script has computed: on a real GPU a device-side assertion would end the job");
   } catch (const std::exception&) {
-    return false;
+    return Outcome::impossible;
   }
 }
 
@@ -81,11 +101,12 @@ void Computation::run() {
   if (!op_.impossible_calls.empty() && op_.impossible_calls.contains(capture_.hash())) return invalidate();
   bool tainted = read_inputs();
   torch::jit::Stack stack = arguments();
-  if (!call(stack)) {
+  Outcome outcome = call(stack, tainted);
+  if (outcome == Outcome::impossible) {
     op_.impossible_calls.insert(capture_.hash());
     ++op_.tally.impossible;
-    return invalidate();
   }
+  if (outcome != Outcome::done) return invalidate();
   ++op_.tally.computed;
   mark_written(tainted ? State::tainted : State::known);
   store(stack, tainted);

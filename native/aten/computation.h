@@ -19,9 +19,11 @@ class Computation {
   Capture& capture() { return capture_; }
 
  private:
+  enum class Outcome { done, impossible, refused };  // refused: these values are not for this operator
+
   bool read_inputs();  // true if some are not known
   torch::jit::Stack arguments() const;
-  bool call(torch::jit::Stack& stack) const;
+  Outcome call(torch::jit::Stack& stack, bool tainted) const;
   std::optional<at::Generator> generator() const;
   void store(const torch::jit::Stack& stack, bool tainted);
   void mark_written(values::State state);

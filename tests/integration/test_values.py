@@ -46,6 +46,16 @@ def test_unknown_values_are_benign_and_counted(tmp_path: Path) -> None:
     assert report_of(tmp_path, "unknown.py")["unknown_reads"] > 0
 
 
+def test_an_index_out_of_range_ends_the_job_as_on_a_gpu() -> None:
+    command = [sys.executable, "-m", "phantora_launcher", "run", "--cluster", "dgx-h100", "--", sys.executable]
+    command.append(str(SCRIPTS / "index_out_of_range.py"))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 70
+    assert "went on" not in done.stdout
+    assert "aten::embedding: index out of range in self" in done.stderr
+    assert "index_out_of_range.py" in done.stderr.partition("Stack (most recent call first)")[2]
+
+
 def test_peaks_outlive_resets(tmp_path: Path) -> None:
     (rank,) = report_of(tmp_path, "memory.py")["ranks"]
     assert rank["peak_allocated_bytes"] == 1 << 30
