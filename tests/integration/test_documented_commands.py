@@ -68,6 +68,8 @@ RUN = {
     "phantora run --help": Shown(),
     "phantora clusters": Shown(),
     "phantora clusters --gpus": Shown(),
+    "phantora topology dgx-h100:16": Shown(),
+    "phantora topology mine.toml --plot fabric.svg": Shown(writes=("fabric.svg",)),
     "phantora doctor": Shown(),
     "python -m phantora_py.engines.calibrate --data DATA --no-fit": Shown(instead=("DATA", str(DATA)), data=True),
 }

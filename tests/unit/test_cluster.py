@@ -15,7 +15,9 @@ def test_every_preset_loads() -> None:
 
 
 def test_the_presets_of_the_readme_exist() -> None:
-    assert {"dgx-a100", "dgx-h100", "hgx-h200", "titan-h100"} <= set(preset_names())
+    machines = "dgx-a100 dgx-h100 hgx-h100 hgx-h200 dgx-b200 gb200-nvl72 titan-h100 aws-p4d aws-p5 azure-nd-h100-v5"
+    others = "gcp-a3-mega oci-bm-gpu-h100-8 l40s-pcie-8 a100-slingshot-4"
+    assert f"{machines} {others}".split() == sorted(preset_names(), key=f"{machines} {others}".split().index)
 
 
 def test_a_number_of_nodes_follows_the_name() -> None:

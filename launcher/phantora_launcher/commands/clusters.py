@@ -24,15 +24,14 @@ def clusters(
 
 
 def _presets() -> Table:
-    table = Table("name", "GPUs a node", "GPU", "memory", "NVLink", "NICs a node", box=None, header_style="bold")
+    table = Table("name", "nodes", "GPUs a node", "NVLink", "NICs a node", box=None, header_style="bold")
     for name in preset_names():
         cluster = load_cluster(name)
         node = cluster.node
         table.add_row(
             name,
-            str(node.gpus),
-            cluster.gpu.device_name,
-            _gib(cluster.memory_bytes),
+            str(cluster.nodes),
+            f"{node.gpus} x {cluster.gpu.name}",
             node.nvlink.kind,
             f"{node.nics.count} x {node.nics.bandwidth_Gbps:g} Gb/s",
         )
