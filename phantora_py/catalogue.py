@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phantora_py.collectives import Plan
 from phantora_py.tokens import Lookup, Lookups
 
 FORWARD_KINDS = frozenset({"gemm", "attention", "attention_backward", "convolution", "embedding"})
@@ -50,6 +51,8 @@ class CollectiveInfo:
     protocol: str
     call: str
     """The whole call, for people: "broadcast of 1,024 float32 (4,096 bytes), root rank 1"."""
+    carried: tuple[Plan, ...]
+    """What the call puts on the links, said by one member of a collective, and of a group for its sends."""
     peers: tuple[tuple[str, int, int], ...] = ()
     """Of a group: ("send" | "recv", global rank, bytes)."""
 

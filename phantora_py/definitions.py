@@ -347,21 +347,20 @@ class Definitions:
             plan.algorithm,
             plan.protocol,
             operation.call(comm.ranks),
+            (plan,) if operation.index == 0 else (),
         )
 
     def _plan_group(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
         here = comm.members[operation.index][1]
-        sends = [
-            (peer, size_bytes, self._planner.transfer(here, comm.members[peer][1], size_bytes).activity)
-            for direction, peer, size_bytes in operation.peers
-            if direction == "send"
-        ]
+        sent = [(peer, size_bytes) for direction, peer, size_bytes in operation.peers if direction == "send"]
+        plans = tuple(self._planner.transfer(here, comm.members[peer][1], size_bytes) for peer, size_bytes in sent)
+        sends = [(peer, size_bytes, plan.activity) for (peer, size_bytes), plan in zip(sent, plans, strict=True)]
         receives = [(peer, size_bytes) for direction, peer, size_bytes in operation.peers if direction == "recv"]
         self._simulation.define_group(operation.rank, operation.number, comm.number, operation.index, sends, receives)
         peers = tuple((direction, comm.members[peer][0], size) for direction, peer, size in operation.peers)
         total = sum(size for _direction, _peer, size in peers)
         call = f"{len(peers)} sends and receives"
-        return CollectiveInfo("group", total, operation.dtype, comm.ranks, "p2p", "Simple", call, peers)
+        return CollectiveInfo("group", total, operation.dtype, comm.ranks, "p2p", "Simple", call, plans, peers)
 
     def _define_host_group(self, rank: int, fields: Fields) -> None:
         number, uid, what = fields.integer("id", 1, MAX_DEFINITIONS), fields.blob("uid"), fields.text("what")

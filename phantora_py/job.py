@@ -46,7 +46,8 @@ class Job:
         outbox: Outbox,
     ) -> None:
         network = Network()
-        planner = CollectivePlanner(Topology(cluster, network))
+        self.topology = Topology(cluster, network)
+        planner = CollectivePlanner(self.topology)
         self.cluster = cluster
         self.placements = placements
         self.catalogue = Catalogue(len(placements))

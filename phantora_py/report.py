@@ -19,6 +19,7 @@ from phantora_py.farewell import Farewell, unknown_reads
 from phantora_py.history import Nodes, RankHistory, Segment
 from phantora_py.iterations import Iteration, Share, find_iterations, share_of, steady_median, warm_up_count
 from phantora_py.job import Job
+from phantora_py.link_loads import LinkLoads
 from phantora_py.rank_list import named_ranks
 
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ class Report:
         self._catalogue = catalogue
         self._histories = [RankHistory() for _ in range(ranks)]
         self._device_ns: Counter[str] = Counter()
+        self._links = LinkLoads(catalogue)
         self._peaks = np.zeros((ranks, 2), np.uint64)
 
     def observe(self, timeline: Timeline, marks: Marks) -> None:
         self._observe_nodes(timeline)
         self._observe_marks(marks)
+        self._links.observe(timeline)
 
     def result(
         self, job: Job, cluster_name: str, command: Sequence[str], exit_codes: Mapping[int, int], wall_s: float
@@ -74,6 +77,7 @@ class Report:
             "tokens": _tokens(steady, iteration_ns, job.world_size),
             "ranks": [self._rank(job, rank, exit_codes) for rank in range(job.world_size)],
             "cost_engines": _shares(self._device_ns),
+            "links": self._links.busiest(job.topology),
             "unknown_reads": sum(read.count for read in reads),
             "unknown_read_sites": [asdict(read) for read in reads],
             "guessed": self._guessed(job.farewells),

@@ -83,6 +83,7 @@ def _summary_rows(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("peak memory allocated", _worst(result["ranks"], "peak_allocated_bytes")),
         ("peak memory reserved", _worst(result["ranks"], "peak_reserved_bytes")),
         ("device time by engine", _engines(result["cost_engines"])),
+        *[("busiest link", _link(link)) for link in result["links"][:1]],
         ("unknown reads", f"{result['unknown_reads']:,}"),
         ("speculated answers", f"{result['speculated_answers']} ({result['corrected_answers']} corrected)"),
         ("wall time", f"{result['wall_s']:.1f} s"),
@@ -93,6 +94,10 @@ def _summary_rows(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _engines(shares: Mapping[str, float]) -> str:
     largest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{name} {_percent(share)}" for name, share in largest) or "nothing ran on a device"
+
+
+def _link(link: Mapping[str, Any]) -> str:
+    return f"{link['link']}: {link['bytes'] / 1e9:,.2f} GB, {duration(link['full_ns'])} at full rate"
 
 
 def _ranks(ranks: Sequence[Mapping[str, Any]]) -> Table:
