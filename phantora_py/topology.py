@@ -132,6 +132,8 @@ class Topology:
         first_out, first_in = (device[:, 0] * self.cluster.node.nics.count for device in (source, target))
         for place in range(per_gpu):
             _add(load, self._over_fabric(first_out + out[:, place], first_in + into[:, place], share))
+        if self.cluster.node.nvlink.kind == "none":
+            _add(load, self._hops(source, target, weight))  # PCIe carries it to the NIC and from it
         if self._forwards:
             _add(load, self._forwarding(source, out[:, 0], nics[:, 0], weight))
         return load

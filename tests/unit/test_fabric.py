@@ -222,6 +222,16 @@ def test_nvlink_may_join_several_nodes(tmp_path: Path) -> None:
     assert "node2.gpu0 in" not in names(rack, rack.path(Device(1, 3), Device(2, 0)))
 
 
+def test_pcie_carries_what_goes_to_the_nic() -> None:
+    pcie = Topology(load_cluster("l40s-pcie-8:2"), Network())
+    assert names(pcie, pcie.path(Device(0, 1), Device(1, 0))) == {
+        "node0.gpu1 out": 1,
+        "node0.nic0 > switch": 1,
+        "switch > node1.nic0": 1,
+        "node1.gpu0 in": 1,
+    }
+
+
 def test_several_nics_of_a_gpu_share_its_traffic(tmp_path: Path) -> None:
     file = tmp_path / "nics.toml"
     file.write_text('name = "nics"\nnodes = 2\ngpu.model = "H100-SXM-80GB"\nnode.gpus = 2\nnode.nics.count = 4')
