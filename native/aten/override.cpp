@@ -1,10 +1,12 @@
 #include "override.h"
 
 #include <ATen/Context.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "op_scope.h"
 #include "phantora/capture.h"
 #include "phantora/config.h"
+#include "phantora/memory.h"
 #include "phantora/values.h"
 #include "readback.h"
 #include "undisturbed.h"
@@ -73,32 +76,69 @@ at::Generator generator_of(const Operator& op, const torch::jit::Stack& stack) {
   return at::globalContext().defaultGenerator(c10::Device(at::kCUDA, -1));
 }
 
-// Where an op draws its numbers from: the same place, the same numbers. A captured op draws anew at each launch of its
-// graph, by where the generator stands then, and by how many others were captured before it.
+// An op whose result does not depend on random numbers, or not always, must not be taken for one that draws: asking
+// where a captured generator stands makes a state for it, which each launch of the graph would have to set.
+bool surely_draws(const Operator& op, const torch::jit::Stack& stack) {
+  const c10::IValue* first = stack.data() + stack.size() - op.arguments.size();
+  const std::vector<c10::Argument>& names = op.handle.schema().arguments();
+  bool takes_generator = op.name == "aten::native_dropout";
+  for (size_t i = 0; i < op.arguments.size(); ++i) {
+    takes_generator |= op.arguments[i].generator;
+    if (first[i].isTensor() && first[i].toTensor().defined() && first[i].toTensor().numel() == 0) return false;
+    bool says_so = names[i].name() == "train" || names[i].name() == "training";
+    if (says_so && first[i].isBool() && !first[i].toBool()) return false;
+  }
+  return takes_generator;
+}
+
+// Of device memory, which a graph that outlives PyTorch's may have lost.
+uint64_t word_at(int64_t* pointer) {
+  if (memory::find(pointer).kind != memory::Kind::device) return 0;
+  values::make_readable(pointer, sizeof *pointer);
+  return static_cast<uint64_t>(*pointer);
+}
+
+// Where an op has drawn its numbers from: the same place, the same numbers, in a graph as well. A captured op draws
+// anew at each launch of its graph, from where the generator stands then. (Attention's dropout in a graph: by how many
+// such ops were captured before it.)
 class Draw {
  public:
   Draw() = default;
   Draw(const Operator& op, const torch::jit::Stack& stack) {
     if (!op.seeded) return;
     generator_ = generator_of(op, stack);
-    if (captures::active(current_stream())) {
-      number_ = ++captured;
-    } else {
+    certain_ = surely_draws(op, stack);
+  }
+
+  // When the op has drawn.
+  void settle() {
+    if (!generator_.defined()) return;
+    if (!captures::active(current_stream())) {
       seed_ = place();
+    } else if (certain_) {
+      std::lock_guard lock(generator_.mutex());
+      captured_ = generator_.get<at::CUDAGeneratorImpl>()->philox_cuda_state(0);
+    } else {
+      number_ = ++numbered;
     }
   }
 
+  // Of a captured op: when its graph has been launched and its stream has come to it.
   std::optional<uint64_t> seed() const {
-    return seed_ || !generator_.defined() ? seed_ : std::optional(mixed(place(), number_));
+    if (seed_ || !generator_.defined()) return seed_;
+    if (!captured_.captured_) return mixed(place(), number_);
+    return mixed(word_at(captured_.seed_.ptr), word_at(captured_.offset_.ptr) + captured_.offset_intragraph_);
   }
 
  private:
   uint64_t place() const { return mixed(generator_.current_seed(), generator_.get_offset()); }
 
-  static inline std::atomic<uint64_t> captured{0};
+  static inline std::atomic<uint64_t> numbered{0};
 
   at::Generator generator_;
+  bool certain_ = false;
   std::optional<uint64_t> seed_;
+  at::PhiloxCudaState captured_;
   uint64_t number_ = 0;
 };
 
@@ -120,8 +160,10 @@ void finish_captured(const Operator& op, Capture&& capture, StreamId stream, con
   capture.detach_from_caller();
   captures::attach(stream,
                    [&op, compute, draw, shared = std::make_shared<Capture>(std::move(capture))](StreamId launched) {
-                     auto again = std::make_shared<Computation>(op, Capture(*shared), draw.seed());
-                     values::submit(launched, [&op, compute, again] { run(op, *again, compute); });
+                     values::submit(launched, [&op, compute, draw, shared] {
+                       Computation again(op, Capture(*shared), draw.seed());
+                       run(op, again, compute);
+                     });
                    });
 }
 
@@ -191,6 +233,7 @@ void Override::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet
   } else {
     call_original(handle, keys, stack);
   }
+  draw.settle();
   if (holding > 0 || (whole ? scope.launched() == 0 : !scope.has_effect())) return;
 
   capture.add_returns(op_, *stack);

@@ -42,3 +42,18 @@ state = torch.cuda.get_rng_state()
 once = torch.rand(9, device="cuda")
 torch.cuda.set_rng_state(state)
 assert torch.equal(once, torch.rand(9, device="cuda"))
+
+
+def masked() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.nn.functional.dropout(torch.ones(200, device="cuda"), 0.5), torch.randn(9, device="cuda")
+
+
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    captured = masked()
+torch.manual_seed(11)
+eager = [masked() for _ in range(3)]
+torch.manual_seed(11)
+for expected in eager:
+    graph.replay()
+    assert all(map(torch.equal, captured, expected)), "a graph draws other numbers than the same ops without it"
