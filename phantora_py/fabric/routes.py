@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
+from phantora_py.fabric.cables import FabricError
 from phantora_py.fabric.wiring import Indices, Wiring
 
 Weights = NDArray[np.float64]
@@ -36,12 +37,16 @@ class Routes:
         return 1 + int(self._distance[self._home[source], self._home[target]])
 
     def load(self, sources: Indices, targets: Indices, weights: Weights) -> Weights:
-        """Of every link when NIC sources[i] sends weights[i] to NIC targets[i], all different from their sources."""
+        """Of every link when NIC sources[i] sends weights[i] to NIC targets[i], all different from their sources.
+
+        Raises FabricError if no route leads there.
+        """
         wiring, links = self._wiring, len(self._wiring.sources)
         load: Weights = np.bincount(wiring.access[sources], weights, links).astype(np.float64)
         load += np.bincount(wiring.access[targets] ^ 1, weights, links)
         if self._switches == 1:
             return load
+        self._check_reachable(sources, targets)
         if wiring.fabric.routing == "spray":
             return load + self._sprayed(self._home[sources], self._home[targets], weights)
         flows = wiring.fabric.flows_per_pair
@@ -51,9 +56,18 @@ class Routes:
                 load += self._hashed(sources[part], targets[part], weights[part] / flows, flow)
         return load
 
+    def _check_reachable(self, sources: Indices, targets: Indices) -> None:
+        lost = np.flatnonzero(self._distance[self._home[sources], self._home[targets]] < 0)
+        if len(lost):
+            source, target = (self._wiring.nic_names[int(nics[lost[0]])] for nics in (sources, targets))
+            raise FabricError(
+                f"no route leads from {source} to {target}\n"
+                "  hint: rails without spines need NVLink in the nodes, or a job whose ranks stay on their rails"
+            )
+
     @cached_property
     def _distance(self) -> NDArray[np.int32]:
-        """Links between two switches."""
+        """Links between two switches; -1: no route."""
         if self._switches == 1:
             return np.zeros((1, 1), dtype=np.int32)
         ends = (self._wiring.sources[self._inner], self._wiring.targets[self._inner])

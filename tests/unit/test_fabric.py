@@ -6,6 +6,7 @@ import pytest
 
 from phantora_netsim import Network
 from phantora_py.cluster import ClusterError, Device, load_cluster
+from phantora_py.fabric.cables import FabricError
 from phantora_py.topology import Load, Topology
 
 NIC = 400e9 / 8 * 0.96
@@ -126,6 +127,13 @@ def test_rails_without_a_spine_are_changed_over_nvlink(tmp_path: Path) -> None:
         "rail1.leaf0 > node1.nic1": 1,
     }
     assert rails.extra_latency_ns(Device(0, 0), Device(1, 1)) == 0
+
+
+def test_rails_without_a_spine_and_nvlink_end_at_their_rail(tmp_path: Path) -> None:
+    rails = topology(tmp_path, 2, 'kind = "rail"\n[node.nvlink]\nkind = "none"', gpus=2)
+    assert "node0.nic1 > rail1.leaf0" in names(rails, rails.path(Device(0, 1), Device(1, 1)))
+    with pytest.raises(FabricError, match=r"no route leads from node0\.nic0 to node1\.nic1"):
+        rails.path(Device(0, 0), Device(1, 1))
 
 
 def test_rails_of_several_leaves_need_spines(tmp_path: Path) -> None:
