@@ -155,12 +155,22 @@ void run(const Operator& op, Computation& computation, bool compute) {
   guarded(op, [&] { compute ? computation.run() : computation.invalidate(); });
 }
 
+void require_memory(const Operator& op, const Capture& capture) {
+  auto require = [&op](const TensorRecord& t) {
+    if (t.place != TensorRecord::Place::device || t.numel == 0) return;
+    memory::require_device(t.data, static_cast<size_t>(c10::elementSize(t.dtype)), op.name);
+  };
+  std::for_each(capture.tensors.begin(), capture.tensors.end(), require);
+  std::for_each(capture.fresh.begin(), capture.fresh.end(), require);
+}
+
 // Each launch of the graph computes it once more.
 void finish_captured(const Operator& op, Capture&& capture, StreamId stream, const Draw& draw, bool compute) {
   capture.detach_from_caller();
   captures::attach(stream,
                    [&op, compute, draw, shared = std::make_shared<Capture>(std::move(capture))](StreamId launched) {
                      values::submit(launched, [&op, compute, draw, shared] {
+                       require_memory(op, *shared);
                        Computation again(op, Capture(*shared), draw.seed());
                        run(op, again, compute);
                      });

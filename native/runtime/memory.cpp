@@ -325,6 +325,14 @@ void discharge(int device, size_t bytes) { table().discharge(device, bytes); }
 void show(void* base, size_t bytes, int device) { table().show(base, bytes, device); }
 void hide(void* base, size_t bytes) { table().hide(base, bytes); }
 Region find(const void* pointer) { return table().find(pointer); }
+void require_device(const void* pointer, size_t bytes, const std::string& user) {
+  Region region = find(pointer);
+  bool there = region.kind == Kind::device || region.kind == Kind::managed;
+  if (there && static_cast<const char*>(pointer) + bytes <= static_cast<char*>(region.base) + region.bytes) return;
+  fail(user + " in a CUDA graph uses device memory that has been freed",
+       "on a real GPU this is an illegal memory access; keep the tensors that a graph uses for as long as it is "
+       "launched");
+}
 void usage(int device, size_t* free_bytes, size_t* total_bytes) { table().usage(device, free_bytes, total_bytes); }
 uint64_t peak_bytes() { return table().peak(); }
 

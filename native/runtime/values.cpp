@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -265,8 +266,26 @@ void drain_all() {
   drain([](const ValueQueue& queue) { return !queue.idle(); });
 }
 
+namespace {
+
+// Of a graph, a task has its turn long after it was captured.
+Task checked(StreamId stream, std::initializer_list<const void*> used, size_t bytes, const char* user, Task task) {
+  if (!captures::active(stream)) return task;
+  std::vector<const void*> on_devices;
+  for (const void* p : used) {
+    if (on_device(memory::find(p).kind)) on_devices.push_back(p);
+  }
+  return [=] {
+    for (const void* p : on_devices) memory::require_device(p, bytes, user);
+    task();
+  };
+}
+
+}  // namespace
+
 void copy(StreamId stream, void* dst, const void* src, size_t bytes) {
   if (bytes == 0) return;
+  auto later = [=](Task task) { submit(stream, checked(stream, {dst, src}, bytes, "a copy", std::move(task))); };
   bool to_device = on_device(memory::find(dst).kind);
   memory::Kind source = memory::find(src).kind;
   bool from_device = on_device(source);
@@ -274,20 +293,19 @@ void copy(StreamId stream, void* dst, const void* src, size_t bytes) {
   if (to_device && holds > 0) return;
   bool small = bytes <= config().value_copy_limit_bytes;
   if (to_device && !small) {
-    submit(stream, [dst, bytes] { mark_unknown(dst, bytes); });
+    later([dst, bytes] { mark_unknown(dst, bytes); });
   } else if (to_device && from_device) {
-    submit(stream, [dst, src, bytes] { copy_across(dst, src, bytes); });
+    later([dst, src, bytes] { copy_across(dst, src, bytes); });
   } else if (to_device && source == memory::Kind::plain && !idle(stream)) {
-    submit(stream,
-           [dst, data = std::string(static_cast<const char*>(src), bytes)] { copy_in(dst, data.data(), data.size()); });
+    later([dst, data = std::string(static_cast<const char*>(src), bytes)] { copy_in(dst, data.data(), data.size()); });
   } else if (to_device) {
-    submit(stream, [dst, src, bytes] { copy_in(dst, src, bytes); });
+    later([dst, src, bytes] { copy_in(dst, src, bytes); });
   } else if (from_device && small && read_known(stream, dst, src, bytes)) {
     return;
   } else if (from_device) {
-    submit(stream, [dst, src, bytes, reader = Reader::here()] { copy_out(dst, src, bytes, reader); });
+    later([dst, src, bytes, reader = Reader::here()] { copy_out(dst, src, bytes, reader); });
   } else {
-    submit(stream, [dst, src, bytes] { std::memmove(dst, src, bytes); });
+    later([dst, src, bytes] { std::memmove(dst, src, bytes); });
   }
 }
 
@@ -299,11 +317,11 @@ void set(StreamId stream, void* dst, int byte, size_t bytes) {
   }
   if (holds > 0) return;
   bool small = bytes <= config().value_copy_limit_bytes;
-  submit(stream, [dst, byte, bytes, small] {
-    if (!small && byte != 0) return mark_unknown(dst, bytes);
-    small ? static_cast<void>(std::memset(dst, byte, bytes)) : zero_pages(dst, bytes);
-    mark_known(dst, bytes);
-  });
+  submit(stream, checked(stream, {dst}, bytes, "a memset", [dst, byte, bytes, small] {
+           if (!small && byte != 0) return mark_unknown(dst, bytes);
+           small ? static_cast<void>(std::memset(dst, byte, bytes)) : zero_pages(dst, bytes);
+           mark_known(dst, bytes);
+         }));
 }
 
 void count_unknown_read(const char* op, size_t bytes) {

@@ -412,7 +412,22 @@ void roots_and_events() {
   CHECK_EQUAL(cudaEventSynchronize(event), cudaSuccess);
 }
 
+// Launched after what it copies from has been freed: the program does not outlive that.
+void freed() {
+  cudaStream_t stream = new_stream();
+  void *first = nullptr, *second = nullptr;
+  CHECK_EQUAL(cudaMalloc(&first, 64 << 20), cudaSuccess);
+  CHECK_EQUAL(cudaMalloc(&second, 64 << 20), cudaSuccess);
+  cudaGraphExec_t executable = instantiated(captured(
+      stream, [&] { CHECK_EQUAL(cudaMemcpyAsync(second, first, 4, cudaMemcpyDeviceToDevice, stream), cudaSuccess); }));
+  CHECK_EQUAL(cudaGraphLaunch(executable, stream), cudaSuccess);
+  CHECK_EQUAL(cudaFree(first), cudaSuccess);
+  cudaGraphLaunch(executable, stream);
+  CHECK(cudaStreamSynchronize(stream) != cudaSuccess);
+}
+
 const std::map<std::string, void (*)()> cases = {
+    {"freed", freed},
     {"semantics", semantics},
     {"fork_join", fork_join},
     {"nested", nested},

@@ -43,6 +43,12 @@ def test_semantics(program: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_memory_freed_before_a_launch_is_an_error_with_a_name(program: Path, tmp_path: Path) -> None:
+    done = run_as_rank(program, "freed", run_dir=tmp_path, sink="null")
+    assert done.returncode == 70
+    assert "a copy in a CUDA graph uses device memory that has been freed" in done.stderr
+
+
 def test_branches_run_side_by_side(played: Case) -> None:
     peer, host_ns = played("fork_join")
     own, branch = 0, 2  # stream 1 is the one that was captured beside

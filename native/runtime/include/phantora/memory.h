@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "phantora/export.h"
 
@@ -29,6 +30,9 @@ bool is_allocation(const void* pointer, Kind kind);  // release() would take it
 bool register_host(void* base, size_t bytes);
 bool unregister_host(void* base);
 Region find(const void* pointer);  // the region that holds it; kind plain if none of ours
+// Ends the rank if the memory that `user` works on is not all there any more: a graph may be launched after what its
+// nodes use has been freed.
+void require_device(const void* pointer, size_t bytes, const std::string& user);
 void usage(int device, size_t* free_bytes, size_t* total_bytes);
 // For virtual_memory.h: room on a device, in whole granules (false: there is none), and addresses where it is mapped.
 bool charge(int device, size_t bytes);
