@@ -75,6 +75,7 @@ class Table {
     if (found == exported_.end()) return;
     values::unshare(base, bytes);
     physical::unmap_states(found->second.extent, found->second.states);
+    physical::withdraw(found->second.extent);
     exported_.erase(found);
   }
 

@@ -126,6 +126,11 @@ Place publish(const Extent& extent, const Card& card) {
   return {getpid(), extent.file, extent.offset};
 }
 
+void withdraw(const Extent& extent) {
+  fallocate(extent.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(card_offset(extent.offset)),
+            card_stride);
+}
+
 std::optional<Import> import_descriptor(int descriptor) {
   off_t offset = lseek(descriptor, 0, SEEK_CUR);
   return offset < 0 ? std::nullopt : read_card(descriptor, static_cast<uint64_t>(offset));

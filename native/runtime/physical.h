@@ -42,6 +42,7 @@ struct Place {
   uint64_t offset;
 };
 Place publish(const Extent& extent, const Card& card);
+void withdraw(const Extent& extent);  // nobody finds it any more; those who have it keep it
 
 struct Import {
   Extent extent;

@@ -293,6 +293,7 @@ void take(int channel) {
   CHECK_EQUAL(read(base + 40), 41);  // the owner has let go of it
   CHECK_EQUAL(cudaIpcCloseMemHandle(block), cudaSuccess);
   CHECK_EQUAL(cudaIpcCloseMemHandle(block), cudaErrorInvalidValue);
+  CHECK(cudaIpcOpenMemHandle(&block, parcel.block, 1) != cudaSuccess);  // its owner has freed it
   CHECK_EQUAL(cuMemUnmap(base, granule), cudaSuccess);
   CHECK_EQUAL(cuMemRelease(handle), cudaSuccess);
 }
