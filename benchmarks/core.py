@@ -90,7 +90,7 @@ def fsdp(ranks: int, layers: int) -> Callable[[], int]:
 
 
 def leaf_spine(problem: LeafSpine) -> tuple[Simulation, Callable[[], int]]:
-    """Its messages, each on a stream of its own and with nobody to match, as SimGrid gets them: two flow changes each."""
+    """Its messages, each on a stream of its own and with nobody to match, as SimGrid has them: two changes each."""
     network = Network()
     for capacity in problem.capacities:
         network.add_link(capacity)
