@@ -24,6 +24,7 @@ struct Work {
   uint64_t copy_bytes = 0;
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
+  Resources resources;
 };
 
 // On its way through a stream.
@@ -103,6 +104,7 @@ void fill_in(Done& done, uint32_t signature) {
   done.copy_bytes = work.copy_bytes;
   std::copy_n(work.grid, 3, done.grid);
   std::copy_n(work.block, 3, done.block);
+  done.resources = work.resources;
 }
 
 // Moves what is complete from the front of a stream's pending work.
@@ -203,6 +205,7 @@ void describe(uint32_t signature, const Launch& launch) {
   work.name = launch.kernel;
   if (launch.copy_kind) work.copy_kind = launch.copy_kind;
   work.copy_bytes = launch.copy_bytes;
+  work.resources = launch.resources;
   if (launch.grid[0] != 0) {
     std::copy_n(launch.grid, 3, work.grid);
     std::copy_n(launch.block, 3, work.block);

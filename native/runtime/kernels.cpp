@@ -44,6 +44,14 @@ bool is_possible(const Kernel& kernel, const Shape& shape) {
          shape.shared_bytes <= static_cast<size_t>(kernel.dynamic_shared_limit);
 }
 
+Resources resources_of(const Kernel& kernel, const Shape& shape) {
+  Resources resources{.dynamic_shared_bytes = static_cast<int>(shape.shared_bytes)};
+  if (!kernel.is_read) return resources;
+  resources.registers = kernel.code.registers;
+  resources.static_shared_bytes = kernel.code.shared_bytes;
+  return resources;
+}
+
 // Registers, and the bounds that the kernel was compiled for.
 bool fits(const Kernel& kernel, const Shape& shape) {
   auto threads = static_cast<int>(product(shape.block));
@@ -198,6 +206,7 @@ Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const 
   launch.description_pairs = Description::pairs;
   std::copy_n(shape.grid, 3, launch.grid);
   std::copy_n(shape.block, 3, launch.block);
+  launch.resources = resources_of(kernel, shape);
   phantora::launch(*id, launch);
   if (!owned && (!current_op() || kernel.description)) forget_results(kernel, arguments, *id);
   return Result::launched;

@@ -46,6 +46,8 @@ uint64_t hash_of(const OpScope* op, const Launch& launch) {
   hash.text(launch.description);
   for (uint32_t size : launch.grid) hash.number(size);
   for (uint32_t size : launch.block) hash.number(size);
+  const Resources& resources = launch.resources;
+  hash.number(resources.registers).number(resources.static_shared_bytes).number(resources.dynamic_shared_bytes);
   return hash.value();
 }
 

@@ -9,7 +9,9 @@
 #include "cuda.h"
 #include "cupti/types.h"
 #include "phantora/capi.h"
+#include "phantora/kernels.h"
 
+namespace kernels = phantora::kernels;
 using namespace phantora::cupti;
 
 extern "C" {
@@ -21,6 +23,7 @@ Result cuptiActivityGetNextRecord(uint8_t*, size_t, uint8_t**);
 Result cuptiActivityPushExternalCorrelationId(int, uint64_t);
 Result cuptiActivityPopExternalCorrelationId(int, uint64_t*);
 int cudaMemsetAsync(void*, int, size_t, cudaStream_t);
+int __cudaLaunchKernel(kernels::Kernel*, dim3, dim3, void**, size_t, cudaStream_t);
 }
 
 namespace {
@@ -29,7 +32,7 @@ constexpr int custom_kind = 3;
 constexpr uint64_t launched_in = 77, copied_in = 78;
 constexpr size_t buffer_bytes = 512;  // for a few records, so that there are several
 
-char kernel_stub;  // the host address that stands for a kernel
+kernels::Kernel* kernel = nullptr;
 std::map<uint32_t, uint64_t> external;
 std::map<uint32_t, uint32_t> function;
 size_t buffers = 0;
@@ -65,6 +68,8 @@ void look_at(const uint8_t* record) {
       auto& item = *reinterpret_cast<const KernelRecord*>(record);
       CHECK_EQUAL(std::string(item.name) == "axpy", true);
       CHECK(item.grid[0] == 8 && item.grid[1] == 2 && item.block[0] == 256);
+      CHECK_EQUAL(item.registers, 40);
+      CHECK(item.static_shared_bytes == 512 && item.dynamic_shared_bytes == 128);
       print("kernel", item);
       break;
     }
@@ -94,13 +99,12 @@ void complete(void*, uint32_t, uint8_t* buffer, size_t bytes, size_t valid_bytes
   std::free(buffer);
 }
 
-void launch() { CHECK_EQUAL(cudaLaunchKernel(&kernel_stub, {8, 2, 1}, {256, 1, 1}, nullptr, 0, nullptr), cudaSuccess); }
+void launch() { CHECK_EQUAL(__cudaLaunchKernel(kernel, {8, 2, 1}, {256, 1, 1}, nullptr, 128, nullptr), cudaSuccess); }
 
 }  // namespace
 
 int main() {
-  void** module = __cudaRegisterFatBinary(nullptr);
-  __cudaRegisterFunction(module, &kernel_stub, nullptr, "axpy", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+  kernel = kernels::make("axpy", {.registers = 40, .shared_bytes = 512});
   void* memory = nullptr;
   char host[64] = {};
   CHECK_EQUAL(cudaMalloc(&memory, 4096), cudaSuccess);

@@ -175,6 +175,9 @@ class Recording {
       KernelRecord record;
       std::copy_n(done.grid, 3, record.grid);
       std::copy_n(done.block, 3, record.block);
+      record.registers = static_cast<uint16_t>(done.resources.registers);
+      record.static_shared_bytes = done.resources.static_shared_bytes;
+      record.dynamic_shared_bytes = done.resources.dynamic_shared_bytes;
       record.name = done.name;
       record.completed = unix_ns(done.end_ns);
       add(record, done);

@@ -95,6 +95,7 @@ struct Done {  // by a device, for the call with that correlation
   uint64_t copy_bytes = 0;
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
+  Resources resources;
   StreamId stream = 0;
   int device = 0;
   int64_t start_ns = 0;

@@ -28,6 +28,13 @@ void push_op(OpScope* scope);
 void pop_op(OpScope* scope);
 OpScope* current_op();
 
+// What a kernel takes of an SM, for profilers. 0: none, or not known.
+struct Resources {
+  int registers = 0;  // of a thread
+  int static_shared_bytes = 0;
+  int dynamic_shared_bytes = 0;
+};
+
 // What the shim knows of a launch. Only the fields that apply are set.
 struct Launch {
   std::string_view kernel;         // kernel symbol or library call
@@ -38,6 +45,7 @@ struct Launch {
   uint64_t copy_bytes = 0;
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {0, 0, 0};
+  Resources resources;
   bool host_func = false;
   std::string_view description;  // pairs of the signature that the kernel itself gives, instead of the op's
   uint32_t description_pairs = 0;
