@@ -110,11 +110,22 @@ class Table {
     if (capture.mode != Mode::relaxed && capture.thread != std::this_thread::get_id()) return Error::wrong_thread;
     Error error = !capture.valid ? Error::invalidated : is_joined(*branch) ? Error::none : Error::unjoined;
     *graph = error == Error::none ? capture.graph : nullptr;
-    if (error != Error::none && capture.is_new) graphs::destroy_graph(capture.graph);
-    std::erase_if(branches_, [&](const auto& entry) { return entry.second.capture == &capture; });
-    captures_.erase(capture.id);
-    live_.fetch_sub(1, std::memory_order_relaxed);
+    forget(capture, error == Error::none);
     return error;
+  }
+
+  // The stream goes. Nobody can end what began on it; what it joined cannot become a graph.
+  void abandon(StreamId stream) {
+    if (live_.load(std::memory_order_relaxed) == 0) return;
+    std::lock_guard lock(mutex_);
+    Branch* branch = find(stream);
+    if (!branch) return;
+    branch->capture->valid = false;
+    if (branch->capture->origin == stream) {
+      forget(*branch->capture, false);
+    } else {
+      branches_.erase(stream);
+    }
   }
 
   Error set_dependencies(StreamId stream, std::vector<Node*> nodes, bool in_addition) {
@@ -177,6 +188,13 @@ class Table {
     return found == branches_.end() ? nullptr : &found->second;
   }
 
+  void forget(const Capture& capture, bool keeps_graph) {
+    if (!keeps_graph && capture.is_new) graphs::destroy_graph(capture.graph);
+    std::erase_if(branches_, [&](const auto& entry) { return entry.second.capture == &capture; });
+    captures_.erase(capture.id);
+    live_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
   static Node* extend(Branch& branch, NodeType type) {
     Node* node = branch.capture->graph->add(type, branch.device, std::move(branch.dependencies));
     branch.dependencies = {node};
@@ -224,6 +242,7 @@ Error begin(StreamId stream, int device, Mode mode, Graph* into, std::vector<Nod
   return table().begin(stream, device, mode, into, std::move(dependencies));
 }
 Error end(StreamId stream, Graph** graph) { return table().end(stream, graph); }
+void abandon(StreamId stream) { table().abandon(stream); }
 Error set_dependencies(StreamId stream, std::vector<Node*> nodes, bool in_addition) {
   return table().set_dependencies(stream, std::move(nodes), in_addition);
 }

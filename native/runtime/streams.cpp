@@ -38,6 +38,7 @@ class Table {
     std::lock_guard lock(mutex_);
     auto found = created_.find(handle);
     if (found == created_.end()) return false;
+    captures::abandon(found->second->info.id);
     std::erase(blocking_, found->second.get());
     created_.erase(found);
     return true;

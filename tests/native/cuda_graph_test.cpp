@@ -232,6 +232,18 @@ void test_what_a_capture_forbids() {
   CHECK_EQUAL(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   CHECK_EQUAL(node_count(graph), 0u);
 
+  // A stream that is destroyed takes its capture with it; a branch that is, the capture's validity.
+  cudaStream_t gone = new_stream();
+  CHECK_EQUAL(cudaStreamBeginCapture(gone, global_mode), cudaSuccess);
+  launch(gone);
+  CHECK_EQUAL(cudaStreamDestroy(gone), cudaSuccess);
+  CHECK_EQUAL(cudaMalloc(&pointer, 512), cudaSuccess);
+  gone = new_stream();
+  CHECK_EQUAL(cudaStreamBeginCapture(stream, global_mode), cudaSuccess);
+  follow(gone, stream);
+  CHECK_EQUAL(cudaStreamDestroy(gone), cudaSuccess);
+  CHECK_EQUAL(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+
   // Work that the origin never waits for.
   CHECK_EQUAL(cudaStreamBeginCapture(stream, global_mode), cudaSuccess);
   launch(stream);

@@ -57,6 +57,7 @@ Error begin(StreamId stream, int device, Mode mode, graphs::Graph* into = nullpt
             std::vector<graphs::Node*> dependencies = {});
 // A new graph is the caller's from now on; if the capture failed it is destroyed, and none is returned.
 Error end(StreamId stream, graphs::Graph** graph);
+void abandon(StreamId stream);  // it is being destroyed
 Error set_dependencies(StreamId stream, std::vector<graphs::Node*> nodes, bool in_addition);
 
 std::shared_ptr<const Point> point(StreamId stream);  // null if the stream is not being captured
