@@ -1,5 +1,5 @@
-// A first-in-first-out queue in one block of memory: none while it was never used. A copy has what is in it and no
-// more.
+// A first-in-first-out queue in one block of memory: none while it was never used. A fresh copy has room for what is in
+// it and no more; what is copied into one that has room takes none anew.
 #pragma once
 
 #include <bit>
@@ -13,12 +13,17 @@ template <class T>
 class Ring {
  public:
   Ring() = default;
-  Ring(const Ring& other) : slots_(other.empty() ? 0 : std::bit_ceil(other.size_)), size_(other.size_) {
-    for (size_t i = 0; i < size_; ++i) slots_[i] = other[i];
-  }
+  Ring(const Ring& other) { *this = other; }
   Ring(Ring&& other) noexcept
       : slots_(std::move(other.slots_)), head_(std::exchange(other.head_, 0)), size_(std::exchange(other.size_, 0)) {}
-  Ring& operator=(Ring other) noexcept {
+  Ring& operator=(const Ring& other) {
+    if (this == &other) return *this;
+    if (slots_.size() < other.size_) slots_ = std::vector<T>(std::bit_ceil(other.size_));
+    while (!empty()) pop();
+    for (head_ = 0; size_ < other.size_; ++size_) slots_[size_] = other[size_];
+    return *this;
+  }
+  Ring& operator=(Ring&& other) noexcept {
     std::swap(slots_, other.slots_);
     std::swap(head_, other.head_);
     std::swap(size_, other.size_);

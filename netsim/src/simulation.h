@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +66,7 @@ class Simulation {
   Definitions definitions_;
   Timeline timeline_;
   World world_;
+  std::optional<World> guess_;       // scratch, for speculation: kept because its memory is worth more than its state
   std::vector<Inlet> inlets_;        // by rank
   std::map<Request, int64_t> told_;  // speculated answers that have not been confirmed
   std::vector<Correction> corrections_;

@@ -4,8 +4,7 @@
 
 namespace phantora::netsim {
 
-std::vector<Answer> earliest_answers(const World& world, const std::function<bool(RankId, uint64_t)>& told) {
-  World guess = world;
+std::vector<Answer> earliest_answers(World& guess, const std::function<bool(RankId, uint64_t)>& told) {
   guess.imagine_silence();
   std::vector<Answer> earliest;
   Time at = kNever;
