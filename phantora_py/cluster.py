@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -15,11 +16,13 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from phantora_py import nccl
 from phantora_py.fabric.cables import FabricError, Ports
 from phantora_py.fabric.sections import Fabric, SwitchFabric
 from phantora_py.fabric.wiring import Wiring
 from phantora_py.gpus import Gpu, find_gpu
+from phantora_py.nccl.generation import nvlink_bytes_per_s
+from phantora_py.nccl.section import NcclSection
+from phantora_py.nccl.settings import VARIABLES, SettingError, Settings
 from phantora_py.overlap import OverlapSlowdown, overlap_slowdown
 from phantora_py.toml_section import Gigabits, Gigabytes, Slowdown, TomlSection
 
@@ -102,6 +105,7 @@ class Cluster(TomlSection):
     fabric: Fabric = SwitchFabric()
     overlap: Overlap = Overlap()
     straggler: tuple[Straggler, ...] = ()
+    nccl: NcclSection = NcclSection()
 
     @field_validator("gpu_choice")
     @classmethod
@@ -130,6 +134,16 @@ class Cluster(TomlSection):
                 )
         return self
 
+    def in_environment(self, variables: Mapping[str, str]) -> Cluster:
+        """The same cluster with the NCCL_... variables of a job's environment. Raises ClusterError."""
+        chosen = {name: variables[name] for name in VARIABLES if name in variables}
+        environment = {**self.nccl.environment, **chosen}
+        try:
+            Settings.read(environment)
+        except SettingError as error:
+            raise ClusterError(str(error)) from error
+        return self.model_copy(update={"nccl": self.nccl.model_copy(update={"environment": environment})})
+
     @property
     def gpu(self) -> Gpu:
         return find_gpu(self.gpu_choice.model)
@@ -157,7 +171,7 @@ class Cluster(TomlSection):
         chosen = self.node.nvlink.bandwidth_GBps
         if chosen is not None:
             return chosen * 1e9
-        return nccl.nvlink_bytes_per_s(self.gpu.compute_capability, self.gpu.nvlinks)
+        return nvlink_bytes_per_s(self.gpu.compute_capability, self.gpu.nvlinks)
 
     @property
     def nic_bytes_per_s(self) -> float:

@@ -1,30 +1,28 @@
-r"""What a collective asks of the network: volume, latency and the load on every link.
+"""What a collective asks of the network: volume, latency, the load on every link, and the rate that NCCL itself
+reaches.
 
-A ring over n members moves S bytes (nccl-tests' size) in steps: each member sends, in all,
-
-    V = S (n-1)/n      all-gather, reduce-scatter      n-1 steps
-    V = 2 S (n-1)/n    all-reduce                      2(n-1) steps
-    V = S              broadcast, reduce               n-1 steps, pipelined
-
-Rings are laid by NCCL through all members of a node and then out by a NIC to the next; the channels start at different
-GPUs, so that they use the NICs of all members in turn. With k members on a node that own c different NICs, the common
-rate r therefore loads each member's port by r (k-1)/k (by r on a single node, where the ring closes inside) and each of
-the c NICs by r/c, out and in.
-
-The protocol (LL, LL128, Simple) is the one with the least time  latency + V / bandwidth  without contention, as NCCL's
-tuner decides; its bandwidth then caps the rate. Latency and bandwidth constants: NCCL v2.30.7, src/graph/tuning.cc.
+NCCL's choice of algorithm and protocol, what they load and how long they take alone is the matter of
+`phantora_py.nccl`. Here it becomes a transfer for the core: a volume that flows at a common rate, of which each link
+carries its weight, after a latency. Alone it flows at the plan's largest rate; with others on the same links it gets
+its share of their capacity.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 
 from phantora_netsim import Activity
 from phantora_py.cluster import Device
-from phantora_py.nccl import Architecture, Protocol, architecture
+from phantora_py.nccl.algorithm import Algorithm, passes
+from phantora_py.nccl.group import Group
+from phantora_py.nccl.layout import Layout, lay
+from phantora_py.nccl.pairs import split
+from phantora_py.nccl.release import release
+from phantora_py.nccl.settings import Settings
+from phantora_py.nccl.timing import FITTED, Duration, Figures, Peers, Timing
+from phantora_py.nccl.tuner import Tuner
 from phantora_py.topology import Load, Topology
 
 RING_OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
@@ -47,24 +45,39 @@ class Plan:
     def activity(self) -> Activity:
         return Activity(self.volume_bytes, self.latency_ns, list(self.links), self.max_rate_bytes_per_s)
 
+    @property
+    def alone_ns(self) -> int:
+        """How long it takes with the links for itself."""
+        return self.latency_ns + round(self.volume_bytes / self.max_rate_bytes_per_s * 1e9)
 
-@dataclass(frozen=True)
-class _Ring:
-    """Load of a ring at rate 1, and its shape."""
 
-    load: Load
-    members: int
-    nodes: int
+class _Communicator:
+    """What is known of one set of members, made as it is asked for."""
+
+    def __init__(self, members: tuple[Device, ...], topology: Topology, settings: Settings, figures: Figures) -> None:
+        cluster = topology.cluster
+        self.group = Group(members, topology, settings)
+        self.timing = Timing(self.group, cluster.nccl.network, figures)
+        self.tuner = Tuner(self.group, release(cluster.nccl.version))
+        self._layouts: dict[tuple[Algorithm, str], Layout] = {}
+        self.transfers: dict[tuple[Device, Device, int], Plan] = {}
+        """By source, target and bytes."""
+
+    def layout(self, algorithm: Algorithm, op: str) -> Layout:
+        key = (algorithm, op)
+        if key not in self._layouts:
+            self._layouts[key] = lay(self.group, algorithm, op)
+        return self._layouts[key]
 
 
 class CollectivePlanner:
     """Plans by (members, op, bytes, root); every plan is made once."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, figures: Figures = FITTED) -> None:
         self._topology = topology
-        self._constants: Architecture = architecture(topology.cluster.gpu.compute_capability)
-        self._has_nvlink = topology.cluster.node.nvlink.kind != "none"
-        self._rings: dict[tuple[Device, ...], _Ring] = {}
+        self._settings = Settings.read(topology.cluster.nccl.environment)
+        self._figures = figures
+        self._communicators: dict[tuple[Device, ...], _Communicator] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
 
     def collective(self, members: tuple[Device, ...], op: str, bytes_: int, root: int = 0) -> Plan:
@@ -77,130 +90,107 @@ class CollectivePlanner:
             self._plans[key] = self._plan(members, op, bytes_, root)
         return self._plans[key]
 
-    def transfer(self, source: Device, target: Device, bytes_: int) -> Plan:
-        """Plan of one send and its receive."""
-        key = (source, target, bytes_)
-        if key not in self._plans:
-            load = self._topology.path(source, target)
-            rate = self._rate(load)
-            # Sends within a device are copies; two reads and writes of HBM bound them, a port never does.
-            latency_ns = self._latency_ns(Protocol.SIMPLE, 1, int(source.node != target.node))
-            self._plans[key] = Plan(bytes_, latency_ns, _sorted(load), min(rate, self._local_rate), "p2p", "Simple")
-        return self._plans[key]
+    def transfer(self, source: Device, target: Device, bytes_: int, members: tuple[Device, ...] = ()) -> Plan:
+        """Plan of one send and its receive, in the communicator of `members`; without: of these two."""
+        (plan,) = self.transfers(members or (source, target), source, [(target, bytes_)])
+        return plan
+
+    def transfers(
+        self, members: tuple[Device, ...], source: Device, sends: Sequence[tuple[Device, int]]
+    ) -> tuple[Plan, ...]:
+        """Plans of one member's sends to (target, bytes), each with its receive."""
+        comm = self._communicator(members)
+        for target, bytes_ in sends:
+            key = (source, target, bytes_)
+            if key not in comm.transfers:
+                comm.transfers[key] = self._transfer(comm, source, target, bytes_)
+        return tuple(comm.transfers[source, target, bytes_] for target, bytes_ in sends)
+
+    def _transfer(self, comm: _Communicator, source: Device, target: Device, bytes_: int) -> Plan:
+        if source == target:  # A copy: two reads and writes of HBM bound it, a port never does.
+            return Plan(bytes_, round(comm.timing.inside.pair_us * 1e3), (), self._local_rate, "copy", "Simple")
+        far = self._topology.domain(source) != self._topology.domain(target)
+        peers = Peers(int(not far), int(far), wires_ns=self._topology.extra_latency_ns(source, target))
+        return self._direct(comm, self._topology.path(source, target), bytes_, peers, "p2p", bytes_)
 
     def _plan(self, members: tuple[Device, ...], op: str, bytes_: int, root: int) -> Plan:
         if op not in COLLECTIVE_OPS:
             raise ValueError(f"unknown collective {op!r}\n  hint: one of {', '.join(COLLECTIVE_OPS)}")
-        count = len(members)
-        if count == 1:
+        if len(members) == 1:
             return Plan(bytes_, 0, (), self._local_rate, "copy", "Simple")
         if op in ROOTED_OPS:
             return self._rooted(members, op, bytes_, root)
         if op == "all_to_all":
             return self._all_to_all(members, bytes_)
-        return self._ring(members, op, bytes_)
+        return self._chosen(members, op, bytes_)
 
-    def _ring(self, members: tuple[Device, ...], op: str, bytes_: int) -> Plan:
-        ring = self._rings.setdefault(members, self._lay_ring(members))
-        count, passes = ring.members, 2 if op == "all_reduce" else 1
-        share = 1.0 if op in ("broadcast", "reduce") else (count - 1) / count
-        volume = round(passes * bytes_ * share)
-        steps, inter = passes * (count - 1), passes * (ring.nodes - 1)
-        rate = self._rate(ring.load)
-
-        def seconds(protocol: Protocol) -> float:
-            latency = self._latency_ns(protocol, steps, inter, ring_all_reduce=passes == 2) / 1e9
-            return latency + volume / self._protocol_rate(protocol, rate, ring.nodes)
-
-        best = min(Protocol, key=seconds)
-        cap = self._protocol_rate(best, rate, ring.nodes)
-        overhead = best.wire_overhead
-        return Plan(
-            volume,
-            self._latency_ns(best, steps, inter, ring_all_reduce=passes == 2),
-            tuple((link, weight * overhead) for link, weight in _sorted(ring.load)),
-            cap,
-            "ring",
-            best.label,
-        )
+    def _chosen(self, members: tuple[Device, ...], op: str, bytes_: int) -> Plan:
+        """One that NCCL's tuner decides on."""
+        comm = self._communicator(members)
+        choice = comm.tuner.choose(op, bytes_)
+        layout = comm.layout(choice.algorithm, op)
+        duration = comm.timing.collective(op, bytes_, choice, layout)
+        share = 1.0 if op in ("broadcast", "reduce") else (len(members) - 1) / len(members)
+        each = passes(op) * share
+        scale = choice.protocol.wire_overhead / each
+        load = {link: weight * scale for link, weight in layout.load.items()}
+        return self._timed(load, round(bytes_ * each), duration, choice.algorithm.label, choice.protocol.label)
 
     def _rooted(self, members: tuple[Device, ...], op: str, bytes_: int, root: int) -> Plan:
         """Gather and scatter: the root's links carry everything, each other member's 1/(n-1) of it."""
+        comm, topology, hub = self._communicator(members), self._topology, members[root]
         others = [member for index, member in enumerate(members) if index != root]
-        load: Load = defaultdict(float)
+        load: Load = {}
         for other in others:
-            ends = (other, members[root]) if op == "gather" else (members[root], other)
-            _add(load, self._topology.path(*ends), 1 / len(others))
-        inter = int(any(other.node != members[root].node for other in others))
-        volume = bytes_ * len(others) // len(members)
-        return self._path_plan(load, volume, inter, "direct")
+            ends = (other, hub) if op == "gather" else (hub, other)
+            _add(load, topology.path(*ends), 1.0)
+        near = sum(topology.domain(other) == topology.domain(hub) for other in others)
+        each = bytes_ // len(members)
+        wires_ns = max(topology.extra_latency_ns(hub, other) for other in others)
+        peers = Peers(near, len(others) - near, wires_ns=wires_ns)
+        return self._direct(comm, load, each, peers, "direct", each * len(others))
 
     def _all_to_all(self, members: tuple[Device, ...], bytes_: int) -> Plan:
         """`bytes_` is one member's buffer; it keeps 1/n and sends the rest, in equal parts."""
-        load: Load = defaultdict(float)
-        peers = len(members) - 1
-        for source in members:
-            for target in members:
-                _add(load, self._topology.path(source, target), 1 / peers)
-        inter = int(len({member.node for member in members}) > 1)
-        return self._path_plan(load, bytes_ * peers // len(members), inter, "pairwise")
+        comm = self._communicator(members)
+        near, each = comm.group.largest_domain - 1, bytes_ // len(members)
+        wires_ns = comm.layout(Algorithm.RING, "all_gather").wires_ns
+        peers = Peers(near, len(members) - 1 - near, copies=True, wires_ns=wires_ns)
+        load = self._topology.all_pairs(members, 1.0)
+        return self._direct(comm, load, each, peers, "pairwise", each * (len(members) - 1))
 
-    def _path_plan(self, load: Load, volume: int, inter: int, algorithm: str) -> Plan:
-        latency_ns = self._latency_ns(Protocol.SIMPLE, 1, inter)
-        return Plan(volume, latency_ns, _sorted(load), min(self._rate(load), self._local_rate), algorithm, "Simple")
+    def _direct(self, comm: _Communicator, load: Load, each: int, peers: Peers, name: str, volume: int) -> Plan:
+        """Sends of `each` bytes at once; the load is for a byte of each send, of which there are volume / each."""
+        inside, outside = self._parted(comm.group, load)
+        duration = comm.timing.sends(each, peers, inside, outside)
+        protocol = split(comm.group, each, between=bool(peers.far)).protocol
+        count = peers.near + peers.far
+        scaled = {link: weight * protocol.wire_overhead / count for link, weight in load.items()}
+        return self._timed(scaled, volume, duration, name, protocol.label)
 
-    def _lay_ring(self, members: tuple[Device, ...]) -> _Ring:
-        topology = self._topology
-        by_node: dict[int, list[Device]] = defaultdict(list)
-        for member in sorted(set(members)):
-            by_node[member.node].append(member)
-        load: Load = defaultdict(float)
-        for local in by_node.values():
-            if topology.is_mesh and len(local) > 1:
-                _add(load, self._mesh_ring(local), 1.0 if len(by_node) == 1 else (len(local) - 1) / len(local))
-            elif len(local) > 1:
-                share = 1.0 if len(by_node) == 1 else (len(local) - 1) / len(local)
-                for device in local:
-                    _add(load, {topology.port_out(device): share, topology.port_in(device): share}, 1.0)
-            if len(by_node) > 1:
-                nics = {topology.nic_out(device): topology.nic_in(device) for device in local}
-                for out, into in nics.items():
-                    _add(load, {out: 1 / len(nics), into: 1 / len(nics)}, 1.0)
-        return _Ring(dict(load), len(members), len(by_node))
+    def _parted(self, group: Group, load: Load) -> tuple[Load, Load]:
+        """The links of nodes, and NICs and the fabric."""
+        is_cable, scale = self._topology.is_cable, group.inside_scale
+        inside = {link: weight * scale for link, weight in load.items() if not is_cable(link)}
+        return inside, {link: weight for link, weight in load.items() if is_cable(link)}
 
-    def _mesh_ring(self, local: list[Device]) -> Load:
-        """Rings in a mesh use every pair of members equally: 1/(k-1) of the rate on each pair link."""
-        load: Load = defaultdict(float)
-        for source in local:
-            for target in local:
-                if source != target:
-                    _add(load, self._topology.hop(source, target), 1 / (len(local) - 1))
-        return load
+    def _timed(self, load: Load, volume: int, duration: Duration, algorithm: str, protocol: str) -> Plan:
+        seconds = max(duration.transfer_s, volume / self._local_rate)
+        rate = volume / seconds if volume else self._local_rate
+        links = tuple(sorted((link, weight) for link, weight in load.items() if weight > 0))
+        return Plan(volume, round(duration.latency_s * 1e9), links, rate, algorithm, protocol)
 
-    def _rate(self, load: Load) -> float:
-        """Bytes per second that the links alone allow."""
-        return min((self._topology.capacity(link) / weight for link, weight in load.items()), default=inf)
+    def _communicator(self, members: tuple[Device, ...]) -> _Communicator:
+        if members not in self._communicators:
+            self._communicators[members] = _Communicator(members, self._topology, self._settings, self._figures)
+        return self._communicators[members]
 
     @property
     def _local_rate(self) -> float:
         """A copy within a device reads and writes its memory."""
         return self._topology.cluster.gpu.hbm_bytes_per_s / 2
 
-    def _protocol_rate(self, protocol: Protocol, rate: float, nodes: int) -> float:
-        return min(self._constants.bandwidth_bytes_per_s(protocol, rate, nodes), self._local_rate)
-
-    def _latency_ns(self, protocol: Protocol, steps: int, inter: int, *, ring_all_reduce: bool = False) -> int:
-        fabric_ns = round(self._topology.cluster.fabric.latency_us * 1000)
-        latency = self._constants.ring_latency_ns(protocol, steps, inter, nvlink=self._has_nvlink)
-        if ring_all_reduce and inter and protocol is Protocol.SIMPLE:
-            latency = round(latency * self._constants.simple_all_reduce_factor)
-        return latency + inter * fabric_ns
-
 
 def _add(load: Load, part: Load, scale: float) -> None:
     for link, weight in part.items():
         load[link] = load.get(link, 0.0) + weight * scale
-
-
-def _sorted(load: Load) -> tuple[tuple[int, float], ...]:
-    return tuple(sorted((link, weight) for link, weight in load.items() if weight > 0))

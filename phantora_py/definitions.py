@@ -353,7 +353,8 @@ class Definitions:
     def _plan_group(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
         here = comm.members[operation.index][1]
         sent = [(peer, size_bytes) for direction, peer, size_bytes in operation.peers if direction == "send"]
-        plans = tuple(self._planner.transfer(here, comm.members[peer][1], size_bytes) for peer, size_bytes in sent)
+        targets = [(comm.members[peer][1], size_bytes) for peer, size_bytes in sent]
+        plans = self._planner.transfers(comm.devices, here, targets)
         sends = [(peer, size_bytes, plan.activity) for (peer, size_bytes), plan in zip(sent, plans, strict=True)]
         receives = [(peer, size_bytes) for direction, peer, size_bytes in operation.peers if direction == "recv"]
         self._simulation.define_group(operation.rank, operation.number, comm.number, operation.index, sends, receives)

@@ -42,7 +42,7 @@ _RESULT_NAME = "result.json"
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
-        cluster = load_cluster(options.cluster)
+        cluster = load_cluster(options.cluster).in_environment(os.environ)
         simulator = _Simulator(cluster, options)
     except (ClusterError, OSError) as error:
         print(f"phantora: simulator: {error}", file=sys.stderr)

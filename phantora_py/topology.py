@@ -58,6 +58,10 @@ class Topology:
         """For people: node0.gpu3 out, node0.nic3 > leaf0."""
         return self._names[link]
 
+    def is_cable(self, link: int) -> bool:
+        """Whether a link is of a NIC or the fabric, not within an NVLink domain."""
+        return link >= self._first_cable
+
     def domain(self, device: Device) -> int:
         """The NVLink domain: a node, or several that NVLink joins."""
         return device.node // self.cluster.node.nvlink.nodes

@@ -64,7 +64,7 @@ def _supervise_in_folder(job: Job, cluster: Cluster, folder: RunFolder) -> int:
 
 def _load(name: str) -> Cluster:
     try:
-        return load_cluster(name)
+        return load_cluster(name).in_environment(os.environ)
     except ClusterError as error:
         what, _, hint = str(error).partition("\n  hint: ")
         raise LaunchError(what, hint) from error

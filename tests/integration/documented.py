@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from typer import Typer
+
 from phantora_launcher.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -48,5 +50,13 @@ def _in_block(block: str) -> Iterator[str]:
 
 def _help_texts() -> Iterator[tuple[str, str]]:
     yield "phantora", str(app.info.help)
-    for command in app.registered_commands:
-        yield f"phantora {command.name}", inspect.getdoc(command.callback) or ""
+    yield from _help_of(app, "phantora")
+
+
+def _help_of(typed: Typer, name: str) -> Iterator[tuple[str, str]]:
+    for command in typed.registered_commands:
+        own = command.name or getattr(command.callback, "__name__", "")
+        yield f"{name} {own}", inspect.getdoc(command.callback) or ""
+    for group in typed.registered_groups:
+        if group.typer_instance is not None:
+            yield from _help_of(group.typer_instance, f"{name} {group.name}")

@@ -18,6 +18,9 @@ LIMIT_S = 600.0
 DATA = ROOT.parent / "shared" / "data"
 
 FORMS = {
+    "phantora bench",
+    "phantora bench collectives",
+    "phantora topology",
     "phantora run",
     "phantora run --cluster NAME --",
     "phantora run --cluster NAME|FILE.toml [options] -- CMD…",
@@ -35,6 +38,8 @@ ELSEWHERE = {
     "phantora demo": "test_jobs.py runs it",
     "python -m benchmarks.end_to_end --data DATA": "34 jobs, an hour; test_end_to_end_cases.py tests its parts",
     "python -m benchmarks.end_to_end --data DATA --only 'h100 *'": "the same, ten of them",
+    "phantora bench accuracy": "the same with --data is run here",
+    "python -m phantora_py.nccl.calibrate --data DATA": "takes minutes; the errors alone are run here",
     "python -m phantora_py.engines.calibrate --data DATA": "takes minutes; with --no-fit all but the fits is run here",
 }
 
@@ -69,6 +74,9 @@ RUN = {
     "phantora clusters": Shown(),
     "phantora clusters --gpus": Shown(),
     "phantora topology dgx-h100:16": Shown(),
+    "phantora bench collectives --cluster dgx-h100": Shown(),
+    "phantora bench collectives --cluster dgx-h100 --nodes 2 --op all_gather -b 1M -e 1G -f 2 -g 8": Shown(),
+    "phantora bench accuracy --data DATA": Shown(instead=("DATA", str(DATA)), data=True),
     "phantora topology mine.toml --plot fabric.svg": Shown(writes=("fabric.svg",)),
     "phantora doctor": Shown(),
     "python -m phantora_py.engines.calibrate --data DATA --no-fit": Shown(instead=("DATA", str(DATA)), data=True),

@@ -1,0 +1,137 @@
+"""`phantora bench`: the simulated nccl-tests, and how far the model behind them is from measured tables."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from phantora_launcher.errors import LaunchError
+from phantora_py.cluster import Cluster, ClusterError, load_cluster
+from phantora_py.nccl.bench import DTYPES, OPS, CollectiveBench, Line, sizes
+
+MOST_BYTES = 1 << 50
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+bench = typer.Typer(help="Benchmarks without a GPU.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(bench, name="bench")
+
+
+@bench.command()
+def collectives(
+    cluster: Annotated[str, typer.Option(metavar="NAME|FILE.toml", help="Cluster; NAME:N has N nodes.")] = "dgx-h100",
+    op: Annotated[str, typer.Option(help=f"One of {', '.join(OPS)}.")] = "all_reduce",
+    begin: Annotated[str, typer.Option("-b", "--minbytes", help="Smallest size: bytes, or with K, M, G.")] = "8",
+    end: Annotated[str, typer.Option("-e", "--maxbytes", help="Largest size.")] = "8G",
+    factor: Annotated[float, typer.Option("-f", "--stepfactor", help="From one size to the next.")] = 2.0,
+    step: Annotated[str, typer.Option("-i", "--stepbytes", help="Added instead, if not 0.")] = "0",
+    gpus: Annotated[int | None, typer.Option("-g", "--ngpus", help="GPUs of each node. [default: all]")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes. [default: the cluster's]")] = None,
+    dtype: Annotated[str, typer.Option("-d", "--dtype", help=f"One of {', '.join(DTYPES)}.")] = "float",
+    explain: Annotated[bool, typer.Option(help="Also show the algorithm and protocol that NCCL takes.")] = False,
+) -> None:
+    """Show what nccl-tests would: time and bandwidth of a collective, size by size.
+
+    NCCL_... variables of the environment count as they would for nccl-tests (docs/collectives.md).
+
+    \b
+    Examples:
+      phantora bench collectives --cluster dgx-h100
+      phantora bench collectives --cluster dgx-h100 --nodes 2 --op all_gather -b 1M -e 1G -f 2 -g 8
+      NCCL_ALGO=Ring phantora bench collectives --cluster dgx-a100:4 --op all_reduce -b 1K -e 16M -f 4 --explain
+    """
+    machine = _cluster(cluster, nodes)
+    each = machine.node.gpus if gpus is None else gpus
+    if not 1 <= each <= machine.node.gpus:
+        raise LaunchError(f"-g {each}: a node of {machine.name} has {machine.node.gpus} GPUs", "give 1 to that many")
+    _one_of("--op", op, OPS)
+    _one_of("--dtype", dtype, DTYPES)
+    if factor <= 1:
+        raise LaunchError(f"-f {factor:g} does not lead to larger sizes", "give more than 1, like -f 2")
+    try:
+        table = CollectiveBench(machine, each, machine.nodes)
+        first, last = _bytes("-b", begin), _bytes("-e", end)
+        if first > last:
+            raise LaunchError(f"-b {begin} is more than -e {end}", "sizes go from -b to -e")
+        lines = [table.line(op, size, dtype) for size in sizes(max(1, first), last, factor, _bytes("-i", step))]
+    except ValueError as error:  # NCCL_ALGO and NCCL_PROTO leave nothing
+        what, _, hint = str(error).partition("\n  hint: ")
+        raise LaunchError(what, hint or "docs/collectives.md lists what is understood") from error
+    print(
+        f"# phantora {op}: {machine.nodes} x {each} {machine.gpu.name} of {machine.name}, NCCL {machine.nccl.version}"
+    )
+    _show(lines, explain=explain)
+
+
+@bench.command()
+def accuracy(
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With nccl_collectives.csv; the other tables are a package's.")
+    ] = None,
+) -> None:
+    """Show how far the model of NCCL is from measured tables.
+
+    \b
+    Examples:
+      phantora bench accuracy
+      phantora bench accuracy --data DATA
+    """
+    from phantora_py.nccl import calibrate  # it needs more packages than the emulator
+
+    arguments = ["--no-fit", *(["--data", str(data)] if data else [])]
+    raise typer.Exit(calibrate.main(arguments))
+
+
+def _cluster(name: str, nodes: int | None) -> Cluster:
+    if nodes is not None:
+        base, _, count = name.rpartition(":")
+        name = f"{base if base and count.isdigit() else name}:{nodes}"
+    try:
+        return load_cluster(name).in_environment(os.environ)
+    except ClusterError as error:
+        what, _, hint = str(error).partition("\n  hint: ")
+        raise LaunchError(what, hint) from error
+
+
+def _bytes(option: str, text: str) -> int:
+    """A size as nccl-tests takes it."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    size = int(float(found[1]) * (1 << _UNITS[found[2].upper()])) if found else -1
+    if not 0 <= size <= MOST_BYTES:
+        raise LaunchError(f"{option} {text!r} is no size", "bytes up to 1024T, like 8, 64K, 128M or 8G")
+    return size
+
+
+def _one_of(option: str, value: str, known: dict[str, object] | dict[str, str] | dict[str, int]) -> None:
+    if value not in known:
+        raise LaunchError(f"{option} {value!r} is not known", f"one of {', '.join(known)}")
+
+
+def _show(lines: list[Line], *, explain: bool) -> None:
+    more = (" {:>14}{:>8}", "algorithm", "proto") if explain else ("",)
+    print("#\n#" + " " * 61 + "out-of-place")
+    heads = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw")
+    print("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}".format(*heads) + more[0].format(*more[1:]))
+    units = ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)")
+    print("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}".format(*units).rstrip())
+    for line in lines:
+        tail = more[0].format(line.algorithm, line.protocol) if explain else ""
+        print(
+            f"{line.size_bytes:12}  {line.count:12}  {line.dtype:>8}  {line.redop:>6}  {line.root:6}  "
+            f"{_us(line.time_us):>7}  {line.algbw:6.2f}  {line.busbw:6.2f}{tail}"
+        )
+    print(f"# Avg bus bandwidth    : {sum(line.busbw for line in lines) / len(lines):g}")
+
+
+def _us(time_us: float) -> str:
+    """As nccl-tests: two decimals below 10,000 µs, fewer above."""
+    for decimals, limit in ((2, 1e4), (1, 1e5)):
+        if time_us < limit:
+            return f"{time_us:.{decimals}f}"
+    return f"{time_us:.0f}"

@@ -1,0 +1,86 @@
+"""`phantora bench collectives` prints nccl-tests' columns, by nccl-tests' definitions."""
+
+import pytest
+from typer.testing import CliRunner
+
+from phantora_launcher.cli import app
+from phantora_launcher.errors import LaunchError
+from phantora_py.cluster import Device, load_cluster
+from phantora_py.nccl.bench import CollectiveBench, sizes
+
+
+def lines(*arguments: str, **environment: str) -> list[list[str]]:
+    """The cells of each line of the table."""
+    done = CliRunner().invoke(app, ["bench", "collectives", *arguments], env=environment)
+    assert done.exit_code == 0, done.output
+    return [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
+
+
+def test_columns() -> None:
+    (line,) = lines("--cluster", "dgx-h100", "-b", "1G", "-e", "1G")
+    size, count, dtype, redop, root, time_us, algbw, busbw = line
+    assert (size, count, dtype, redop, root) == (str(1 << 30), str(1 << 28), "float", "sum", "-1")
+    assert float(algbw) == pytest.approx((1 << 30) / float(time_us) / 1e3, abs=0.01)
+    assert float(busbw) == pytest.approx(float(algbw) * 2 * 7 / 8, abs=0.02)
+
+
+def test_sizes_go_by_factor_or_step() -> None:
+    assert list(sizes(8, 100, 2.0, 0)) == [8, 16, 32, 64]
+    assert list(sizes(8, 100, 2.0, 40)) == [8, 48, 88]
+    assert list(sizes(1, 3, 1.1, 0)) == [1, 2, 3]
+
+
+def test_sizes_are_rounded_as_nccl_tests_does() -> None:
+    """32 MiB of doubles are 419,430 for each of 10 ranks (nccl-tests prints 33,554,400 bytes), 209,714 of 20."""
+    for per_node, size, count in ((1, 33_554_400, 419_430), (2, 33_554_240, 209_714)):
+        bench = CollectiveBench(load_cluster("dgx-h100:10"), per_node, 10)
+        line = bench.line("all_gather", 32 << 20, "double")
+        assert (line.size_bytes, line.count) == (size, count)
+
+
+def test_explain_names_what_nccl_takes() -> None:
+    taken = [line[-2:] for line in lines("-b", "1K", "-e", "1G", "-f", "1048576", "--explain")]
+    assert taken == [["ring", "LL"], ["nvls", "Simple"]]
+    taken = [line[-2:] for line in lines("-b", "1G", "-e", "1G", "--explain", NCCL_NVLS_ENABLE="0")]
+    assert taken == [["ring", "Simple"]]
+
+
+def test_send_and_receive_take_the_slowest_pair() -> None:
+    bench = CollectiveBench(load_cluster("dgx-h100:2"), 8, 2)
+    assert bench.members[8] == Device(1, 0)
+    line = bench.line("sendrecv", 1 << 30, "float")
+    assert line.busbw == line.algbw < 26, "one channel of 25 GB/s between nodes"
+
+
+@pytest.mark.parametrize("op", ["broadcast", "reduce", "alltoall", "gather", "scatter", "reduce_scatter"])
+def test_all_ops(op: str) -> None:
+    found = lines("--op", op, "-b", "8", "-e", "64M", "-f", "64", "--nodes", "2", "-g", "4", "-d", "half")
+    assert len(found) == 4
+    assert all(float(line[5]) > 0 for line in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-g", "9"), "-g 9"),
+        (("--op", "allreduce"), "--op 'allreduce'"),
+        (("--dtype", "float64"), "--dtype 'float64'"),
+        (("-b", "1 MB"), "-b '1 MB' is no size"),
+        (("-b", "2M", "-e", "1M"), "-b 2M is more than -e 1M"),
+        (("-f", "1"), "-f 1 does not lead"),
+        (("--nodes", "0"), "nodes"),
+        (("--cluster", "dgx-h1000"), "no cluster is named"),
+    ],
+)
+def test_mistakes_have_hints(arguments: tuple[str, ...], message: str) -> None:
+    done = CliRunner().invoke(app, ["bench", "collectives", *arguments])
+    assert isinstance(done.exception, LaunchError)
+    assert message in str(done.exception)
+    assert "\n  hint: " in str(done.exception)
+
+
+def test_what_nccl_refuses_is_refused() -> None:
+    for variables in ({"NCCL_ALGO": "rung"}, {"NCCL_ALGO": "Tree"}):
+        done = CliRunner().invoke(app, ["bench", "collectives", "--op", "all_gather"], env=variables)
+        assert isinstance(done.exception, LaunchError)
+        assert "NCCL_ALGO" in done.exception.what
