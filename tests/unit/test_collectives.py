@@ -204,3 +204,20 @@ def test_a_fabric_adds_its_latency_to_each_hop_between_nodes(tmp_path: Path) -> 
         added = far.collective(ends, op, 64).latency_ns - near.collective(ends, op, 64).latency_ns
         assert added == pytest.approx(hops * 100_000, abs=1)
     assert far.transfer(*ends, 64).latency_ns - near.transfer(*ends, 64).latency_ns == 100_000
+
+
+def test_an_all_to_all_of_1024_gpus_is_bound_by_the_nics() -> None:
+    """A GPU sends 1,016 of 1,024 parts by its NIC: 1.065 GB at 48 GB/s, less what NCCL leaves of it."""
+    plan = planner("dgx-h100:128").collective(devices(128, 8), "all_to_all", 1 << 30)
+    seconds = (1 << 30) * 1016 / 1024 / (NIC * NETWORK.pair_efficiency)
+    assert plan.volume_bytes / plan.max_rate_bytes_per_s == pytest.approx(seconds)
+    assert plan.latency_ns < 1_000_000
+
+
+def test_data_parallel_groups_of_tensor_parallel_nodes_have_no_link_in_common() -> None:
+    """TP 8 x DP 128: eight groups at the same time, each on the NICs of its own GPUs."""
+    plans = planner("dgx-h100:128")
+    groups = [tuple(Device(node, gpu) for node in range(128)) for gpu in range(8)]
+    links = [{link for link, _ in plans.collective(group, "all_reduce", 1 << 28).links} for group in groups]
+    assert all(len(own) == 2 * 128 for own in links)
+    assert len(set().union(*links)) == 8 * 2 * 128
