@@ -219,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--classes", nargs="+", help="fit only these")
     options = parser.parse_args(arguments)
     try:
-        tables = load(options.data)
+        tables = load(options.data, lambda message: print(message, file=sys.stderr))
     except NoTablesError as error:
         print(
             f"{error}\n  hint: --data names the folder; `pip install aiconfigurator-core` brings the others",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -151,9 +152,24 @@ _MACHINES = (
 )
 
 
-def load(folder: Path | None) -> list[Table]:
-    """All tables that are there: the package's, and those of a folder. Raises NoTablesError."""
-    return [*_silicon(), *(_csv(folder) if folder else ())]
+def load(folder: Path | None, tell: Callable[[str], None] = lambda message: None) -> list[Table]:
+    """All tables that are there: the package's, and those of a folder; `tell` hears what is not.
+
+    Raises NoTablesError if none is.
+    """
+    found: list[Table] = []
+    missing: list[str] = []
+    sources: list[Callable[[], Iterator[Table]]] = [_silicon, *([partial(_csv, folder)] if folder else [])]
+    for source in sources:
+        try:
+            found += source()
+        except NoTablesError as error:
+            missing.append(str(error))
+    if not found:
+        raise NoTablesError("; ".join(missing))
+    for message in missing:
+        tell(f"left out: {message}")
+    return found
 
 
 def _csv(folder: Path) -> Iterator[Table]:
@@ -226,10 +242,11 @@ _SILICON = (
 
 
 def _silicon() -> Iterator[Table]:
+    folder = _silicon_folder()
     from pyarrow import parquet  # type: ignore[import-untyped, unused-ignore]  # heavy, and only needed here
 
     found: dict[tuple[str, str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for path in sorted(_silicon_folder().glob("*/comm/nccl/*/nccl_perf.parquet")):
+    for path in sorted(folder.glob("*/comm/nccl/*/nccl_perf.parquet")):
         system = path.parts[-5]
         for line in parquet.read_table(path).to_pylist():
             version = line.get("version") or path.parts[-2]
@@ -245,8 +262,8 @@ def _silicon() -> Iterator[Table]:
 
 def _silicon_folder() -> Path:
     spec = find_spec("aiconfigurator_core")
-    if spec is None or not spec.submodule_search_locations:
-        raise NoTablesError("the package aiconfigurator-core is not installed")
+    if spec is None or not spec.submodule_search_locations or find_spec("pyarrow") is None:
+        raise NoTablesError("the packages aiconfigurator-core and pyarrow are not installed")
     return Path(spec.submodule_search_locations[0]) / "systems" / "data"
 
 

@@ -44,3 +44,20 @@ KNOWN = {
     "rtx_pro_6000_server 2.29.2 reduce_scatter 8",
 }
 """Tables beyond the bounds: docs/accuracy.md says why."""
+
+
+def test_a_folder_without_tables_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("phantora_py.nccl.tables.find_spec", lambda name: None)
+    with pytest.raises(NoTablesError, match=r"no nccl_collectives\.csv in"):
+        load(tmp_path)
+
+
+def test_what_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("phantora_py.nccl.tables.find_spec", lambda name: None)
+    (tmp_path / "nccl_collectives.csv").write_text(
+        "table,op,n_gpus,n_nodes,size_bytes,time_us_oop\ndgxc_h100_8_ar,all_reduce,8,1,1048576,27.37\n"
+    )
+    told: list[str] = []
+    (table,) = load(tmp_path, told.append)
+    assert (table.op, len(table.members), table.rows[0].measured_us) == ("all_reduce", 8, 27.37)
+    assert "aiconfigurator-core" in told[0]
