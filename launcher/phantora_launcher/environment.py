@@ -16,6 +16,9 @@ HOSTNAME = "PHANTORA_HOSTNAME"
 SINK = "PHANTORA_SINK"
 """`socket` (default), or `null` for tests without a simulator."""
 
+NATIVE_CLOCK = "PHANTORA_NATIVE_CLOCK"
+"""Set: programs other than Python read virtual time too (`--native-clock`)."""
+
 PYTHON = "PHANTORA_PYTHON"
 """The Python that runs phantora itself, and torchrun's front with it."""
 RANK_PID = "PHANTORA_RANK_PID"
@@ -29,5 +32,5 @@ CACHE_DIR = "PHANTORA_CACHE_DIR"
 CXX = "CXX"
 """Read: the compiler that builds the ATen hook, instead of g++ or c++."""
 
-OWN = (RUN_DIR, RANK, NODE, LOCAL_RANK, HOSTNAME, SINK, PYTHON, RANK_PID, NATIVE_DIR, BOOTSTRAP_DIR)
+OWN = (RUN_DIR, RANK, NODE, LOCAL_RANK, HOSTNAME, SINK, NATIVE_CLOCK, PYTHON, RANK_PID, NATIVE_DIR, BOOTSTRAP_DIR)
 """What `phantora run` sets anew, so that a run inside a run starts from nothing."""

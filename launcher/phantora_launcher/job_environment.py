@@ -19,7 +19,7 @@ PRELOAD_LIBRARY = "libphantora_preload.so"
 CUDA_LIBRARY_DIR = "cuda13"
 
 
-def job_environment(folder: RunFolder, inherited: Mapping[str, str]) -> dict[str, str]:
+def job_environment(folder: RunFolder, inherited: Mapping[str, str], native_clock: bool = False) -> dict[str, str]:
     """The caller's environment, with what makes the emulated machine visible to the job."""
     preload = phantora_native.LIBRARY_DIR / PRELOAD_LIBRARY
     if not preload.is_file():
@@ -36,6 +36,8 @@ def job_environment(folder: RunFolder, inherited: Mapping[str, str]) -> dict[str
         environment.NATIVE_DIR: str(phantora_native.LIBRARY_DIR.parent),
         environment.BOOTSTRAP_DIR: str(BOOTSTRAP_DIR),
     }
+    if native_clock:
+        variables[environment.NATIVE_CLOCK] = "1"
     for name, value in _DEFAULTS.items():
         variables.setdefault(name, value)
     return variables

@@ -37,6 +37,7 @@ class Job:
     report: ReportOptions = field(default_factory=ReportOptions)
     host_time: HostTime = HostTime.MODELLED
     value_limit_bytes: int | None = None
+    native_clock: bool = False
 
 
 def supervise(job: Job) -> int:
@@ -112,7 +113,8 @@ class _Supervisor:
             processes.end(self._all_but_janitor, 0.0, self._reap)
 
     def _start_command(self) -> None:
-        variables = job_environment(self._folder, os.environ) | rank_variables(0, 0, 0, self._hostname)
+        variables = job_environment(self._folder, os.environ, self._job.native_clock)
+        variables |= rank_variables(0, 0, 0, self._hostname)
         self._command_pid = processes.spawn(self._job.command, variables)
 
     def _is_over(self) -> bool:

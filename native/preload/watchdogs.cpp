@@ -8,10 +8,12 @@
 #include <time.h>
 
 #include "hidden.h"
+#include "native_clock.h"
 
 namespace {
 
 using phantora::preload::hidden;
+using phantora::preload::reads_native_clock;
 
 // Functions of the runtime, which is there before any watchdog.
 struct Runtime {
@@ -45,7 +47,9 @@ constexpr int64_t slack_ns = 1'000'000;
 
 int64_t in_ns(const timespec& time) { return time.tv_sec * ns_per_s + time.tv_nsec; }
 
-int64_t read_ns(clockid_t clock, int64_t& ahead_ns) {
+int64_t read_ns(clockid_t clock, int64_t& ahead_ns, const void* caller) {
+  int64_t native_ns;
+  if (reads_native_clock(clock, caller, &native_ns)) return native_ns;
   timespec now;
   clock_gettime(clock, &now);
   int64_t shown_ns = in_ns(now) + ahead_ns;
@@ -118,11 +122,11 @@ __attribute__((visibility("default"))) int pthread_cond_clockwait(pthread_cond_t
 
 // std::chrono::steady_clock::now() and system_clock::now(): a number of ns
 __attribute__((visibility("default"))) int64_t _ZNSt6chrono3_V212steady_clock3nowEv() {
-  return read_ns(CLOCK_MONOTONIC, steady_ahead_ns);
+  return read_ns(CLOCK_MONOTONIC, steady_ahead_ns, __builtin_return_address(0));
 }
 
 __attribute__((visibility("default"))) int64_t _ZNSt6chrono3_V212system_clock3nowEv() {
-  return read_ns(CLOCK_REALTIME, system_ahead_ns);
+  return read_ns(CLOCK_REALTIME, system_ahead_ns, __builtin_return_address(0));
 }
 
 }  // extern "C"

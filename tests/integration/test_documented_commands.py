@@ -36,6 +36,9 @@ ELSEWHERE = {
     "pip install '.[demo]' && phantora demo": "CI installs from scratch (.ci/run); for the demo see below",
     "pip install '.[test]' && pytest": "CI does just this (.ci/run)",
     "phantora demo": "test_jobs.py runs it",
+    "phantora run --native-clock --cluster dgx-h100 -- ./build/all_reduce_perf -b 8M -e 512M -f 8 -g 8": (
+        "nccl-tests are no part of the project, and take nvcc to build; test_preload.py tests the clock"
+    ),
     "python -m benchmarks.end_to_end --data DATA": "34 jobs, an hour; test_end_to_end_cases.py tests its parts",
     "python -m benchmarks.end_to_end --data DATA --only 'h100 *'": "the same, ten of them",
     "phantora bench accuracy": "the same with --data is run here",

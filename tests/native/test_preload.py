@@ -120,3 +120,39 @@ ctypes.CDLL('{late}').start()
     assert python(code, tmp_path) == ""
     alone = run([sys.executable, "-S", "-c", code], tmp_path, LD_PRELOAD="")
     assert (alone.returncode, "terminate called" in alone.stderr) == (-6, True) or sys.version_info >= (3, 14)
+
+
+CLOCKS = r"""
+    #include <chrono>
+    #include <cstdio>
+    #include <ctime>
+    extern "C" int cudaDeviceSynchronize();
+    extern "C" void phantora_sleep_ns(long);
+    double now() {
+      timespec time;
+      clock_gettime(CLOCK_MONOTONIC, &time);
+      return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+    }
+    int main() {
+      cudaDeviceSynchronize();
+      auto steady = std::chrono::steady_clock::now();
+      auto wall = std::chrono::system_clock::now();
+      double start = now();
+      phantora_sleep_ns(3'600'000'000'000);
+      auto seconds = [](auto span) { return std::chrono::duration<double>(span).count(); };
+      std::printf("%.0f %.0f %.0f\n", seconds(std::chrono::steady_clock::now() - steady),
+                  seconds(std::chrono::system_clock::now() - wall), now() - start);
+      double until = now() + 0.02;
+      while (now() < until) continue;
+    }
+"""
+
+
+def test_a_program_in_c_sees_virtual_time_if_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "clocks.cpp").write_text(CLOCKS)
+    program = tmp_path / "clocks"
+    libraries = [CUDART, LIBRARY_DIR / "libphantora_rt.so", f"-Wl,-rpath,{LIBRARY_DIR}", f"-Wl,-rpath,{CUDART.parent}"]
+    subprocess.run(["g++", "-std=c++17", tmp_path / "clocks.cpp", "-o", program, *libraries], check=True)
+    asked = run([program], tmp_path, PHANTORA_NATIVE_CLOCK="1")
+    assert (asked.returncode, asked.stdout) == (0, "3600 3600 3600\n"), asked.stderr
+    assert run([program], tmp_path).stdout == "0 0 0\n"

@@ -80,9 +80,7 @@ def test_two_full_nodes_use_all_nics() -> None:
 
 
 def test_one_gpu_a_node_is_bound_by_its_nic() -> None:
-    plan = planner(NCCL_ALGO="Ring", NCCL_PROTO="Simple").collective(
-        (Device(0, 3), Device(1, 3)), "all_reduce", GB
-    )
+    plan = planner(NCCL_ALGO="Ring", NCCL_PROTO="Simple").collective((Device(0, 3), Device(1, 3)), "all_reduce", GB)
     assert plan.max_rate_bytes_per_s == pytest.approx(NIC * NETWORK.efficiency[2])
     assert plan.volume_bytes == GB
     expected = HOPPER.launch_us + 2 * NETWORK.hop_us[2] + filled(NETWORK.fill_us, GB, 48)

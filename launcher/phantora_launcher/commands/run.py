@@ -48,6 +48,9 @@ def run(
             help="Ops on tensors of up to so many bytes in all are computed for real (262144 if not given).",
         ),
     ] = None,
+    native_clock: Annotated[
+        bool, typer.Option("--native-clock", help="Show simulated time to a program in C or C++, too.")
+    ] = False,
 ) -> None:
     """Run a job on an emulated cluster and report its simulated time and memory.
 
@@ -57,4 +60,4 @@ def run(
     if cluster is None:
         raise LaunchError("no cluster is given", "--cluster dgx-h100, say; `phantora clusters` lists the presets")
     report = ReportOptions(json_file, trace, record, all_ranks)
-    raise typer.Exit(supervise(Job(command, cluster, report, host_time, value_limit)))
+    raise typer.Exit(supervise(Job(command, cluster, report, host_time, value_limit, native_clock)))
