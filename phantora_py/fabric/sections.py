@@ -135,7 +135,7 @@ class GraphFabric(_Fabric):
     @field_validator("file")
     @classmethod
     def _beside_the_cluster_file(cls, file: str | None, info: ValidationInfo) -> str | None:
-        return None if file is None else str(Path((info.context or {}).get("folder", ".")) / file)
+        return None if file is None else str(Path((info.context or {}).get("folder", ".")).absolute() / file)
 
     @model_validator(mode="after")
     def _has_one_source(self) -> GraphFabric:

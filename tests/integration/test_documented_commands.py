@@ -22,6 +22,8 @@ FORMS = {
     "phantora bench collectives",
     "phantora topology",
     "phantora run",
+    "phantora run --record DIR",
+    "phantora replay",
     "phantora run --cluster NAME --",
     "phantora run --cluster NAME|FILE.toml [options] -- CMD…",
     "phantora run --json FILE",
@@ -33,6 +35,15 @@ FORMS = {
 """No commands: how one looks, or what a job of the user's may be."""
 
 ELSEWHERE = {
+    "phantora run --cluster dgx-h100:2 --record recorded -- torchrun --nnodes 2 --nproc-per-node 4 examples/ddp.py": (
+        "test_jobs.py records a job on two nodes"
+    ),
+    "phantora run --cluster dgx-h100:2 --record recorded -- torchrun --nnodes 2 --nproc-per-node 8 train.py": (
+        "the same"
+    ),
+    "phantora replay recorded --cluster mine.toml": "test_jobs.py replays that job on two other clusters",
+    "phantora replay recorded --cluster slow.toml --json slow.json": "the same",
+    "phantora dump recorded": "test_simulator_report_golden.py tests the text",
     "pip install '.[demo]' && phantora demo": "CI installs from scratch (.ci/run); for the demo see below",
     "pip install '.[test]' && pytest": "CI does just this (.ci/run)",
     "phantora demo": "test_jobs.py runs it",

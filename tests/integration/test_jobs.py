@@ -76,14 +76,27 @@ BASE = Links()
 NODES = (range(4), range(4, 8))
 
 
-def megatron(folder: Path, links: Links) -> tuple[int, Trace]:
-    """Iteration time in ns, and the trace."""
-    folder.mkdir()
-    trace = folder / "trace.json"
+@dataclass(frozen=True)
+class Megatron:
+    iteration_ns: int
+    trace: Trace
+    recording: Path
+    report: dict[str, Any]
+
+    def on(self, folder: Path, links: Links) -> dict[str, Any]:
+        """The report of the recorded job on other links."""
+        return phantora(folder, "replay", str(self.recording), "--cluster", str(links.cluster_file(folder))).report
+
+
+@pytest.fixture(scope="module")
+def base_megatron(tmp_path_factory: pytest.TempPathFactory) -> Megatron:
+    pytest.importorskip("megatron.core")
+    folder = tmp_path_factory.mktemp("megatron")
+    trace, recording = folder / "trace.json", folder / "recorded"
     sizes = ["--layers", "4", "--hidden", "512", "--heads", "8", "--sequence", "512", "--steps", "3"]
     done = phantora(
         folder,
-        *("run", "--cluster", str(links.cluster_file(folder)), "--trace", str(trace)),
+        *("run", "--cluster", str(BASE.cluster_file(folder)), "--trace", str(trace), "--record", str(recording)),
         job=(*TORCHRUN, "--nnodes", "2", "--nproc-per-node", "4", str(EXAMPLES / "megatron_gpt.py"), *sizes),
     )
     report = done.report
@@ -91,13 +104,16 @@ def megatron(folder: Path, links: Links) -> tuple[int, Trace]:
     # of two replicas, in 4 micro-batches of 2; two tensor-parallel ranks of the first stage look up the same ones
     assert report["tokens"]["per_iteration"] == 2 * 4 * 2 * 512
     assert "8 ranks on 2 nodes: two-nodes-0, two-nodes-1" in done.stdout
-    return report["iteration_ns"], Trace.read(trace)
+    return Megatron(report["iteration_ns"], Trace.read(trace), recording, report)
 
 
-@pytest.fixture(scope="module")
-def base_megatron(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Trace]:
-    pytest.importorskip("megatron.core")
-    return megatron(tmp_path_factory.mktemp("megatron") / "base", BASE)
+def test_a_recorded_job_is_the_same_again(tmp_path: Path, base_megatron: Megatron) -> None:
+    of_the_run = {*DEPENDS_ON_THE_MACHINE, "cluster", "command", "ranks"}
+    again = base_megatron.on(tmp_path, BASE)
+    assert {key: again[key] for key in again.keys() - of_the_run} == {
+        key: base_megatron.report[key] for key in base_megatron.report.keys() - of_the_run
+    }
+    assert [{**rank, "exit_code": 0} for rank in again["ranks"]] == base_megatron.report["ranks"]
 
 
 # The bound. Let P be the longest chain of work and waiting in the slow run, which makes its iteration time T'. Its
@@ -110,22 +126,21 @@ def base_megatron(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Trace]
 # transfer between nodes is seen by both ends and counts once.
 
 
-def test_slower_nics_cost_what_crosses_nodes(tmp_path: Path, base_megatron: tuple[int, Trace]) -> None:
-    base_ns, trace = base_megatron
+def test_slower_nics_cost_what_crosses_nodes(tmp_path: Path, base_megatron: Megatron) -> None:
     slow = Links(nic_Gbps=BASE.nic_Gbps / 10)
-    slow_ns, _ = megatron(tmp_path / "slow", slow)
-    crossing_bytes = busiest(trace.last_iteration_bytes(spans_nodes), range(8))
+    slow_ns = base_megatron.on(tmp_path, slow)["iteration_ns"]
+    crossing_bytes = busiest(base_megatron.trace.last_iteration_bytes(spans_nodes), range(8))
     assert crossing_bytes > 0
-    assert 0 < slow_ns - base_ns <= crossing_bytes / (slow.nic_Gbps / 8)
+    assert 0 < slow_ns - base_megatron.iteration_ns <= crossing_bytes / (slow.nic_Gbps / 8)
 
 
-def test_slower_nvlink_costs_what_stays_in_nodes(tmp_path: Path, base_megatron: tuple[int, Trace]) -> None:
-    base_ns, trace = base_megatron
+def test_slower_nvlink_costs_what_stays_in_nodes(tmp_path: Path, base_megatron: Megatron) -> None:
     slow = Links(nvlink_GBps=BASE.nvlink_GBps / 10)
-    slow_ns, _ = megatron(tmp_path / "slow", slow)
-    totals = trace.last_iteration_bytes(meets_in_a_node)
+    slow_ns = base_megatron.on(tmp_path, slow)["iteration_ns"]
+    totals = base_megatron.trace.last_iteration_bytes(meets_in_a_node)
     assert all(totals.values())
-    assert 0 < slow_ns - base_ns <= sum(busiest(totals, node) for node in NODES) / slow.nvlink_GBps
+    longest_ns = sum(busiest(totals, node) for node in NODES) / slow.nvlink_GBps
+    assert 0 < slow_ns - base_megatron.iteration_ns <= longest_ns
 
 
 def spans_nodes(group: tuple[int, ...]) -> bool:

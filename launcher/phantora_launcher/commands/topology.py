@@ -14,23 +14,22 @@ from phantora_py.cluster import Cluster, ClusterError, load_cluster
 from phantora_py.fabric.drawing import FORMATS, draw
 from phantora_py.fabric.summary import Summary
 
-_HELP = """Show a cluster's links, or what is wrong with its file.
-
-\b
-Examples:
-  phantora topology dgx-h100:16
-  phantora topology mine.toml --plot fabric.svg
-"""
-
 
 def add_to(app: typer.Typer) -> None:
-    app.command("topology", help=_HELP)(topology)
+    app.command("topology")(topology)
 
 
 def topology(
     cluster: Annotated[str, typer.Argument(metavar="NAME[:NODES]|FILE", help="A preset or a cluster file.")],
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the fabric as SVG, PNG or PDF.")] = None,
 ) -> None:
+    """Show a cluster's links, or what is wrong with its file.
+
+    \b
+    Examples:
+      phantora topology dgx-h100:16
+      phantora topology mine.toml --plot fabric.svg
+    """
     try:
         found = load_cluster(cluster)
     except ClusterError as error:
