@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 
 namespace phantora::netsim {
@@ -129,7 +130,10 @@ class Filling {
       end += grant.open();
       takes |= (grant.rate > level_) & (grant.component != component_);
     }
-    for (const FlowId* id = closing_.data(); id != end; ++id) close(*id, level_);
+    for (const FlowId* id = closing_.data(); id != end; ++id) {
+      if (end - id > std::ptrdiff_t{Demand::kAhead}) demands_[id[Demand::kAhead]].prefetch();
+      close(*id, level_);
+    }
     return !takes;
   }
 

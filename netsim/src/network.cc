@@ -265,16 +265,19 @@ void FlowNetwork::visit_flows(const Link& link) {
   const size_t known = component_.flows.size();
   component_.flows.resize(known + link.shares.size());
   FlowId* end = component_.flows.data() + known;
+  const uint32_t number = component_.number;
+  const double level = component_.level;
   // Without branches, which nobody could predict.
   for (const Share& share : link.shares) {
     Grant& grant = grants_[share.flow];
-    const bool fresh = (grant.component != component_.number) & (grant.rate >= component_.level);
+    const bool fresh = (grant.component != number) & (grant.rate >= level);
     *end = share.flow;
     end += fresh;
-    grant.component = fresh ? component_.number : grant.component;
+    grant.component ^= (grant.component ^ number) & -uint32_t{fresh};
   }
   component_.flows.resize(end - component_.flows.data());
   for (size_t i = known; i < component_.flows.size(); ++i) {
+    if (i + Demand::kAhead < component_.flows.size()) demands_[component_.flows[i + Demand::kAhead]].prefetch();
     open(component_.flows[i], grants_[component_.flows[i]].rate);
   }
 }
