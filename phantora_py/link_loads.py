@@ -26,9 +26,11 @@ class LinkLoads:
 
     def observe(self, timeline: Timeline) -> None:
         calls = timeline.kind != _KERNEL
-        names = np.stack([timeline.rank[calls].astype(np.int64), timeline.definition[calls].astype(np.int64)])
-        for (rank, definition), count in zip(*_counted(names), strict=True):
-            self._runs[rank, definition] += count
+        if not calls.any():
+            return
+        names = timeline.rank[calls].astype(np.int64) << 32 | timeline.definition[calls].astype(np.int64)
+        for name, count in zip(*(column.tolist() for column in np.unique(names, return_counts=True)), strict=True):
+            self._runs[name >> 32, name & 0xFFFF_FFFF] += count
 
     def busiest(self, topology: Topology) -> list[dict[str, Any]]:
         """Links by the time for which what they carried would fill them, the longest first: docs/report.md."""
@@ -48,8 +50,3 @@ class LinkLoads:
             }
             for link in longest
         ]
-
-
-def _counted(names: np.ndarray[Any, Any]) -> tuple[list[list[int]], list[int]]:
-    different, counts = np.unique(names, axis=1, return_counts=True)
-    return different.T.tolist(), counts.tolist()

@@ -94,7 +94,7 @@ class Topology:
             return 0
         fabric = self.cluster.fabric
         leaves_by = self._nic(Device(source.node, target.local) if self._forwards else source)
-        switches = self._routes.switches(leaves_by, self._nic(target))
+        switches = int(self._routes.switches(np.array([leaves_by]), np.array([self._nic(target)]))[0])
         return round((fabric.latency_us + (switches - 1) * fabric.switch_latency_us) * 1000)
 
     def all_pairs(self, members: Sequence[Device], weight: float) -> Load:

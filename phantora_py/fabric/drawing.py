@@ -24,7 +24,9 @@ def draw(wiring: Wiring, title: str, file: Path) -> None:
     axes = figure.add_subplot()
     axes.set_title(title)
     axes.axis("off")
-    nodes = [name for name, kind in graph.nodes(data="kind") if kind == "node"]
+    nodes, switches = (
+        [name for name, kind in graph.nodes(data="kind") if kind == wanted] for wanted in ("node", "switch")
+    )
     widest = max(rate for *_, rate in graph.edges(data="rate"))
     networkx.draw_networkx_edges(
         graph,
@@ -33,7 +35,7 @@ def draw(wiring: Wiring, title: str, file: Path) -> None:
         edge_color="0.6",
         width=[0.5 + 3 * rate / widest for *_, rate in graph.edges(data="rate")],
     )
-    for names, shape, colour in ((nodes, "s", "#9ecae1"), ([n for n in graph if n not in set(nodes)], "o", "#fdae6b")):
+    for names, shape, colour in ((nodes, "s", "#9ecae1"), (switches, "o", "#fdae6b")):
         networkx.draw_networkx_nodes(
             graph, places, names, ax=axes, node_shape=shape, node_color=colour, edgecolors="0.3", node_size=500
         )

@@ -32,9 +32,9 @@ class Routes:
         self._home = wiring.targets[wiring.access]
         """Of each NIC: its switch."""
 
-    def switches(self, source: int, target: int) -> int:
-        """On the way from one NIC to another."""
-        return 1 + int(self._distance[self._home[source], self._home[target]])
+    def switches(self, sources: Indices, targets: Indices) -> Indices:
+        """On the way from one NIC to another, of each pair."""
+        return 1 + self._distance[self._home[sources], self._home[targets]].astype(np.int64)
 
     def load(self, sources: Indices, targets: Indices, weights: Weights) -> Weights:
         """Of every link when NIC sources[i] sends weights[i] to NIC targets[i], all different from their sources.

@@ -40,16 +40,18 @@ class Summary:
         return cls(
             switches,
             dict(sorted(cables.items())),
-            dict(sorted(_ways(wiring).items())),
+            _ways(wiring),
             _bisection(wiring, half) if half else 0.0,
             half * wiring.ports.node_bytes_per_s,
         )
 
 
-def _ways(wiring: Wiring) -> Counter[int]:
-    routes, nics = Routes(wiring), wiring.ports.nics
-    first = [node * nics for node in range(wiring.ports.nodes)]
-    return Counter(routes.switches(a, b) for place, a in enumerate(first) for b in first[place + 1 :])
+def _ways(wiring: Wiring) -> dict[int, int]:
+    a, b = np.triu_indices(wiring.ports.nodes, 1)
+    switches, pairs = np.unique(
+        Routes(wiring).switches(a * wiring.ports.nics, b * wiring.ports.nics), return_counts=True
+    )
+    return dict(zip(switches.tolist(), pairs.tolist(), strict=True))
 
 
 def _bisection(wiring: Wiring, half: int) -> float:

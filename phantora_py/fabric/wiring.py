@@ -40,7 +40,8 @@ class Wiring:
     def switch_names(self) -> list[str]:
         """In the order in which the cables name them."""
         names = dict.fromkeys(end for cable in self.cables for end in (cable.a, cable.b))
-        return [name for name in names if name not in set(self.nic_names)]
+        nics = set(self.nic_names)
+        return [name for name in names if name not in nics]
 
     @cached_property
     def capacities(self) -> list[float]:
