@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_WIRE_BYTES = {"LL": 2.0 / 0.6, "LL128": 1.07 / 0.9 * 1.45, "Simple": 1.45}
-"""Bytes that would pass at the link's full rate in the time that a byte of data takes, at the most: with the protocol's
-flags, the least efficiency of a link, and what a ring of two loses at its ends (phantora_py/nccl/fitted.py, Hopper)."""
+_WIRE_BYTES = {"LL": 2.0, "LL128": 1.09, "Simple": 1.0}
+"""Bytes on the wire for a byte of data, LL128's lower bandwidth included."""
 
 
 @dataclass(frozen=True)
