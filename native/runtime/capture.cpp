@@ -55,7 +55,8 @@ class Table {
     std::lock_guard lock(mutex_);
     Branch* branch = find(stream);
     if (!branch) return std::nullopt;
-    return Info{branch->capture->id, branch->capture->valid, branch->capture->graph, branch->dependencies};
+    const Capture& capture = *branch->capture;
+    return Info{capture.id, capture.valid, capture.graph, capture.is_new, branch->dependencies};
   }
 
   template <typename Fill>
@@ -234,6 +235,10 @@ bool add(StreamId stream, NodeType type, Issue issue) {
 
 bool add(StreamId stream, std::shared_ptr<const Graph> child) {
   return table().add(stream, NodeType::graph, [&](Node& node) { node.child = std::move(child); });
+}
+
+bool add(StreamId stream, std::shared_ptr<const graphs::Conditional> conditional) {
+  return table().add(stream, NodeType::conditional, [&](Node& node) { node.conditional = std::move(conditional); });
 }
 
 bool attach(StreamId stream, Issue issue) { return table().attach(stream, std::move(issue)); }

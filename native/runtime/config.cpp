@@ -71,7 +71,7 @@ const std::map<std::string, Setter, std::less<>>& setters() {
       {"value.limit_bytes", number(&Config::value_limit_bytes)},
       {"value.copy_limit_bytes", number(&Config::value_copy_limit_bytes)},
       {"value.unknown_read_limit", number(&Config::value_unknown_read_limit)},
-      {"value.unknown_read_limit", number(&Config::value_unknown_read_limit)},
+      {"value.loop_limit", number(&Config::value_loop_limit)},
       {"job.epoch_ns", number(&Config::epoch_ns)},
   };
   return table;

@@ -11,6 +11,7 @@ struct Handles {
   std::mutex mutex;
   std::map<const void*, std::unique_ptr<Graph>> graphs;
   std::map<const void*, std::unique_ptr<Executable>> executables;
+  std::map<const void*, std::weak_ptr<Graph>> parts;  // of nodes
 };
 
 Handles& handles() {
@@ -52,7 +53,20 @@ Executable* publish(std::unique_ptr<Executable> executable) {
   return keep(handles().executables, std::move(executable));
 }
 
-Graph* find_graph(const void* handle) { return find(handles().graphs, handle); }
+Graph* lend(const std::shared_ptr<Graph>& part) {
+  std::lock_guard lock(handles().mutex);
+  std::erase_if(handles().parts, [](const auto& entry) { return entry.second.expired(); });
+  handles().parts[part.get()] = part;
+  return part.get();
+}
+
+Graph* find_graph(const void* handle) {
+  if (Graph* graph = find(handles().graphs, handle)) return graph;
+  std::lock_guard lock(handles().mutex);
+  auto found = handles().parts.find(handle);
+  return found == handles().parts.end() ? nullptr : found->second.lock().get();
+}
+
 Executable* find_executable(const void* handle) { return find(handles().executables, handle); }
 
 bool destroy_graph(const void* handle) { return drop(handles().graphs, handle); }

@@ -10,6 +10,7 @@
 
 #include "kernel_description.h"
 #include "phantora/blocks.h"
+#include "phantora/condition.h"
 #include "phantora/config.h"
 #include "phantora/device.h"
 #include "phantora/launch.h"
@@ -190,14 +191,14 @@ bool describe(const void* handle, const std::string& text) {
 }
 
 Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const Arguments& arguments) {
-  if (kernel.image && !current_op()) read_code(kernel);
+  bool owned = belongs_to(current_op());
+  if (kernel.image && (!current_op() || (!owned && conditions::any()))) read_code(kernel);
   if (!is_possible(kernel, shape)) return Result::bad_configuration;
   if (!is_possible_cluster(kernel, shape)) return Result::bad_cluster;
   if (!fits(kernel, shape)) return Result::out_of_resources;
   if (shape.cooperative && !is_resident(kernel, shape)) return Result::too_large_for_cooperation;
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Result::bad_stream;
-  bool owned = belongs_to(current_op());
   std::string described;
   if (kernel.description && !owned) described = kernel.description->pack(kernel.code, arguments);
   Launch launch;
@@ -208,6 +209,7 @@ Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const 
   std::copy_n(shape.block, 3, launch.block);
   launch.resources = resources_of(kernel, shape);
   phantora::launch(*id, launch);
+  if (conditions::note_launch(kernel, arguments, *id)) return Result::launched;
   if (!owned && (!current_op() || kernel.description)) forget_results(kernel, arguments, *id);
   return Result::launched;
 }

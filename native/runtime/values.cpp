@@ -324,6 +324,15 @@ void set(StreamId stream, void* dst, int byte, size_t bytes) {
          }));
 }
 
+void read(StreamId stream, const void* src, size_t bytes, const char* reader,
+          std::function<void(std::string_view)> use) {
+  submit(stream, checked(stream, {src}, bytes, "a condition", [=, who = Reader::here(reader)] {
+           std::string data(bytes, '\0');
+           copy_out(data.data(), src, bytes, who);
+           use(data);
+         }));
+}
+
 void count_unknown_read(const char* op, size_t bytes) {
   Reader reader = Reader::here(op);
   Guard guard(store().mutex);

@@ -4,11 +4,13 @@
 
 #include "cudart/types.h"
 #include "driver/types.h"
+#include "phantora/graph.h"
 #include "phantora/ipc.h"
 #include "phantora/virtual_memory.h"
 
 namespace cudart = phantora::cudart;
 namespace driver = phantora::driver;
+namespace graphs = phantora::graphs;
 
 #define SAME_NUMBER(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs))
 #define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs))
@@ -80,6 +82,31 @@ SAME_FIELD(cudart::KernelNodeParameters, arguments, cudaKernelNodeParams, kernel
 SAME_SIZE(cudart::MemsetParameters, cudaMemsetParams);
 SAME_FIELD(cudart::MemsetParameters, height, cudaMemsetParams, height);
 SAME_SIZE(cudart::HostNodeParameters, cudaHostNodeParams);
+SAME_SIZE(cudart::CopyParameters, cudaMemcpy3DParms);
+SAME_FIELD(cudart::CopyParameters, src, cudaMemcpy3DParms, srcPtr);
+SAME_FIELD(cudart::CopyParameters, dst_position, cudaMemcpy3DParms, dstPos);
+SAME_FIELD(cudart::CopyParameters, kind, cudaMemcpy3DParms, kind);
+SAME_SIZE(cudart::ChildGraphParameters, cudaChildGraphNodeParams);
+SAME_NUMBER(cudart::child_graph_is_copied, cudaGraphChildGraphOwnershipClone);
+SAME_SIZE(cudart::ConditionalParameters, cudaConditionalNodeParams);
+SAME_FIELD(cudart::ConditionalParameters, size, cudaConditionalNodeParams, size);
+SAME_FIELD(cudart::ConditionalParameters, bodies, cudaConditionalNodeParams, phGraph_out);
+SAME_NUMBER(cudart::condition_has_default, cudaGraphCondAssignDefault);
+SAME_SIZE(cudart::KernelNodeParameters, cudaKernelNodeParamsV2);
+SAME_FIELD(cudart::KernelNodeParameters, arguments, cudaKernelNodeParamsV2, kernelParams);
+SAME_SIZE(cudart::MemsetParameters, cudaMemsetParamsV2);
+SAME_SIZE(cudart::HostNodeParameters, cudaHostNodeParamsV2);
+SAME_SIZE(cudart::NodeParameters, cudaGraphNodeParams);
+SAME_FIELD(cudart::NodeParameters, kernel, cudaGraphNodeParams, kernel);
+SAME_FIELD(cudart::NodeParameters, copy, cudaGraphNodeParams, memcpy);
+SAME_FIELD(cudart::NodeParameters, event, cudaGraphNodeParams, eventRecord);
+SAME_FIELD(cudart::NodeParameters, conditional, cudaGraphNodeParams, conditional);
+SAME_NUMBER(graphs::NodeType::kernel, cudaGraphNodeTypeKernel);
+SAME_NUMBER(graphs::NodeType::event_record, cudaGraphNodeTypeEventRecord);
+SAME_NUMBER(graphs::NodeType::conditional, cudaGraphNodeTypeConditional);
+SAME_NUMBER(graphs::Conditional::Kind::branch, cudaGraphCondTypeIf);
+SAME_NUMBER(graphs::Conditional::Kind::loop, cudaGraphCondTypeWhile);
+SAME_NUMBER(graphs::Conditional::Kind::choice, cudaGraphCondTypeSwitch);
 SAME_SIZE(cudart::GraphEdge, cudaGraphEdgeData);
 SAME_SIZE(cudart::GraphInstantiateParameters, cudaGraphInstantiateParams);
 SAME_FIELD(cudart::GraphInstantiateParameters, result, cudaGraphInstantiateParams, result_out);

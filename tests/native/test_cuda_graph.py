@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cuda_programs import compiled, run_as_rank
+from cuda_programs import MACHINE, compiled, run_as_rank
 from rank_peer import EVENT_RECORD, KERNEL, STREAM_WAIT, SYNC, RankPeer, Record, reply
 
 Case = Callable[[str], tuple[RankPeer, str]]
@@ -17,16 +17,22 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("cuda"), "cuda_graph_test")
 
 
+@pytest.fixture(scope="module")
+def conditional_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("conditional"), "cuda_graph_conditional_test")
+
+
+def play(program: Path, case: str, run_dir: Path) -> tuple[RankPeer, str]:
+    peer = RankPeer(run_dir, lambda record: reply(record.b, 1_000_000))
+    done = run_as_rank(program, case, run_dir=run_dir, sink="socket")
+    assert done.returncode == 0, done.stderr
+    peer.join()
+    return peer, done.stdout
+
+
 @pytest.fixture
 def played(program: Path, tmp_path: Path) -> Case:
-    def run(case: str) -> tuple[RankPeer, str]:
-        peer = RankPeer(tmp_path, lambda record: reply(record.b, 1_000_000))
-        done = run_as_rank(program, case, run_dir=tmp_path, sink="socket")
-        assert done.returncode == 0, done.stderr
-        peer.join()
-        return peer, done.stdout
-
-    return run
+    return lambda case: play(program, case, tmp_path)
 
 
 def steps(records: list[Record]) -> list[tuple[int, int, int]]:
@@ -104,3 +110,48 @@ def test_roots_start_with_the_launch_and_all_end_before_what_follows(played: Cas
     ]
     waited = peer.of_kind(SYNC)
     assert len(waited) == 1
+
+
+def test_conditional_nodes(conditional_program: Path, tmp_path: Path) -> None:
+    done = run_as_rank(conditional_program, "semantics", run_dir=tmp_path, sink="null")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_loop_and_another_branch_do_not_wait_for_each_other(conditional_program: Path, tmp_path: Path) -> None:
+    """What needs no condition is given to the streams first."""
+    peer, _ = play(conditional_program, "beside", tmp_path)
+    records = peer.of_kind(KERNEL, EVENT_RECORD, STREAM_WAIT)
+    launch = steps(records[2:])  # after the flags have been stored
+    own, branch = launch[0][1], launch[2][1]
+    body = [(KERNEL, own, 0)] * 3
+    assert launch == [
+        (EVENT_RECORD, own, 1),  # the fork
+        (KERNEL, own, 0),  # sets the condition
+        (STREAM_WAIT, branch, 1),
+        (KERNEL, branch, 0),
+        (EVENT_RECORD, branch, 2),
+        *body,
+        *body,
+        (STREAM_WAIT, own, 2),  # the join
+        (KERNEL, own, 0),
+        (EVENT_RECORD, own, 3),
+    ]
+    assert len({record.delta_ns for record in records[2:]}) == 1, "all at the time of the launch"
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("unset", "has a conditional node whose condition nothing has set"),
+        ("foreign", "the condition of a conditional node in a CUDA graph is set by decide, a kernel whose results"),
+        ("endless", "has gone round 1000 times in one launch and does not end"),
+    ],
+)
+def test_a_condition_that_nobody_knows_is_an_error_with_a_name(
+    conditional_program: Path, tmp_path: Path, case: str, message: str
+) -> None:
+    machine = MACHINE + "value.loop_limit = 1000\n"
+    done = run_as_rank(conditional_program, case, run_dir=tmp_path, sink="null", machine=machine)
+    assert done.returncode == 70
+    assert message in done.stderr
+    assert "hint: " in done.stderr

@@ -51,7 +51,7 @@ std::vector<Node*> dependents_of(const Node* node) {
 const char* name_of(NodeType type) {
   constexpr const char* names[] = {"kernel", "memcpy", "memset",     "host",
                                    "graph",  "empty",  "wait event", "event record"};
-  return names[static_cast<int>(type)];
+  return type == NodeType::conditional ? "conditional" : names[static_cast<int>(type)];
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Status cudaGraphDestroy(GraphHandle graph) {
 
 Status cudaGraphClone(GraphHandle* clone, GraphHandle original) {
   Graph* graph = graphs::find_graph(original);
-  if (!clone || !graph) return done(Status::invalid_value);
+  if (!clone || !graph || graph->has_conditionals()) return done(Status::invalid_value);
   *clone = graphs::publish(graph->clone());
   return Status::success;
 }
@@ -132,7 +132,7 @@ Status cudaGraphNodeGetDependentNodes(NodeHandle node, NodeHandle* dependents, G
 
 Status cudaGraphChildGraphNodeGetGraph(NodeHandle node, GraphHandle* graph) {
   if (!node || !graph || !node_of(node)->child) return done(Status::invalid_value);
-  *graph = const_cast<Graph*>(node_of(node)->child.get());
+  *graph = graphs::lend(std::const_pointer_cast<Graph>(node_of(node)->child));
   return Status::success;
 }
 
@@ -157,7 +157,7 @@ Status cudaGraphInstantiate(ExecutableHandle* executable, GraphHandle handle, un
   try {
     *executable = graphs::publish(std::make_unique<Executable>(*graph));
   } catch (const std::invalid_argument&) {
-    return done(Status::invalid_value);  // dependencies run in a circle
+    return done(Status::invalid_value);
   }
   return Status::success;
 }
@@ -188,13 +188,15 @@ Status cudaGraphExecDestroy(ExecutableHandle executable) {
   return done(graphs::destroy_executable(executable) ? Status::success : Status::invalid_value);
 }
 
-// Into a stream that is being captured, it becomes a node.
+// Into a stream that is being captured, it becomes a node; one with conditional nodes cannot be that.
 Status cudaGraphLaunch(ExecutableHandle handle, Stream stream) {
   Executable* executable = graphs::find_executable(handle);
   if (!executable) return done(Status::invalid_value);
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
-  if (captures::add(*id, executable->graph())) return Status::success;
+  bool in_capture = captures::active(*id);
+  if (in_capture && executable->graph()->has_conditionals()) return done(Status::stream_capture_unsupported);
+  if (in_capture && captures::add(*id, executable->graph())) return Status::success;
   activity::Call call(activity::Api::graph_launch);
   executable->launch(*id);
   return Status::success;

@@ -1,12 +1,11 @@
-// Nodes that are added one by one. Each is what the call that it stands for makes on a captured stream.
+// Nodes that are added one by one, and how they depend on each other.
 #include <algorithm>
 
 #include "cudart/error.h"
 #include "cudart/graph.h"
-#include "phantora/capture.h"
-#include "phantora/device.h"
+#include "cudart/node_capture.h"
 #include "phantora/events.h"
-#include "phantora/streams.h"
+#include "phantora/transfer.h"
 
 namespace phantora::cudart {
 
@@ -14,7 +13,7 @@ extern "C" {
 Status cudaLaunchKernel(const void*, Dim3, Dim3, void**, size_t, Stream);
 Status cudaLaunchHostFunc(Stream, void (*)(void*), void*);
 Status cudaMemcpyAsync(void*, const void*, size_t, CopyKind, Stream);
-Status cudaMemset2DAsync(void*, size_t, int, size_t, size_t, Stream);
+Status cudaMemcpy2DAsync(void*, size_t, const void*, size_t, size_t, size_t, CopyKind, Stream);
 Status cudaEventRecordWithFlags(Event, Stream, unsigned);
 Status cudaStreamWaitEvent(Stream, Event, unsigned);
 }
@@ -24,36 +23,6 @@ namespace {
 using graphs::Graph;
 using graphs::Node;
 using graphs::NodeType;
-
-// A stream that nothing runs on.
-class Scratch {
- public:
-  Scratch() : handle_(streams::create(device::current(), true, 0)), info_(*streams::find(handle_)) {}
-  ~Scratch() { streams::destroy(handle_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  Stream handle() const { return handle_; }
-  StreamId id() const { return info_.id; }
-
- private:
-  Stream handle_;
-  streams::Info info_;
-};
-
-template <typename Call>
-Status add(NodeHandle* out, GraphHandle handle, const NodeHandle* dependencies, size_t count, Call call) {
-  Graph* graph = graphs::find_graph(handle);
-  if (!out || !graph) return done(Status::invalid_value);
-  Scratch scratch;
-  captures::Error begun =
-      captures::begin(scratch.id(), device::current(), captures::Mode::relaxed, graph, nodes_of(dependencies, count));
-  if (begun != captures::Error::none) return done(begun);
-  Status status = call(scratch);
-  if (status == Status::success) *out = captures::info(scratch.id())->dependencies.front();
-  captures::end(scratch.id(), &graph);
-  return status;
-}
 
 Status change_dependencies(GraphHandle handle, const NodeHandle* from, const NodeHandle* to, size_t count, bool add) {
   Graph* graph = graphs::find_graph(handle);
@@ -69,9 +38,10 @@ Status change_dependencies(GraphHandle handle, const NodeHandle* from, const Nod
   return Status::success;
 }
 
-[[noreturn]] void refuse(const char* function, const char* what) {
-  fail(std::string(function) + " of " PHANTORA_SONAME ": " + what + " are not emulated yet",
-       "capture the graph without them (torch.cond and while_loop outside of it)");
+bool is_element(unsigned bytes) { return bytes == 1 || bytes == 2 || bytes == 4; }
+
+char* at(const PitchedPointer& memory, const Position& position) {
+  return static_cast<char*>(memory.pointer) + (position.z * memory.y_size + position.y) * memory.pitch + position.x;
 }
 
 }  // namespace
@@ -100,14 +70,33 @@ Status cudaGraphAddMemcpyNode1D(NodeHandle* node, GraphHandle graph, const NodeH
              [=](Scratch& scratch) { return cudaMemcpyAsync(dst, src, bytes, kind, scratch.handle()); });
 }
 
+Status cudaGraphAddMemcpyNode(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies, size_t count,
+                              const CopyParameters* copy) {
+  if (!copy) return done(Status::invalid_value);
+  const Extent& extent = copy->extent;
+  bool flat = extent.depth <= 1 || (copy->src.y_size == extent.height && copy->dst.y_size == extent.height);
+  if (copy->src_array || copy->dst_array || !flat) {
+    fail("cudaGraphAddMemcpyNode of " PHANTORA_SONAME
+         ": copies of arrays, and of boxes that are not whole planes, are not "
+         "emulated yet",
+         "copy plane by plane");
+  }
+  const void* src = at(copy->src, copy->src_position);
+  void* dst = at(copy->dst, copy->dst_position);
+  return add(node, graph, dependencies, count, [&](Scratch& scratch) {
+    return cudaMemcpy2DAsync(dst, copy->dst.pitch, src, copy->src.pitch, extent.width, extent.height * extent.depth,
+                             copy->kind, scratch.handle());
+  });
+}
+
 Status cudaGraphAddMemsetNode(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies, size_t count,
                               const MemsetParameters* set) {
-  if (!set) return done(Status::invalid_value);
-  bool equal_bytes = set->element_bytes == 1 || set->value == 0;
-  if (!equal_bytes) refuse("cudaGraphAddMemsetNode", "elements of several bytes other than 0");
+  if (!set || !is_element(set->element_bytes) || !transfer::is_device(set->dst)) return done(Status::invalid_value);
+  if (set->width == 0 || set->height == 0) return done(Status::invalid_value);
   return add(node, graph, dependencies, count, [set](Scratch& scratch) {
-    return cudaMemset2DAsync(set->dst, set->pitch, static_cast<int>(set->value), set->width * set->element_bytes,
-                             set->height, scratch.handle());
+    transfer::Rows rows{set->width * set->element_bytes, set->height, set->pitch, 0};
+    transfer::set(scratch.id(), set->dst, &set->value, set->element_bytes, rows);
+    return Status::success;
   });
 }
 
@@ -121,7 +110,7 @@ Status cudaGraphAddHostNode(NodeHandle* node, GraphHandle graph, const NodeHandl
 Status cudaGraphAddChildGraphNode(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies, size_t count,
                                   GraphHandle child) {
   Graph* original = graphs::find_graph(child);
-  if (!original) return done(Status::invalid_value);
+  if (!original || original->has_conditionals()) return done(Status::invalid_value);
   return add(node, graph, dependencies, count, [original](Scratch& scratch) {
     captures::add(scratch.id(), original->clone());
     return Status::success;
@@ -148,14 +137,6 @@ Status cudaGraphAddDependencies(GraphHandle graph, const NodeHandle* from, const
 Status cudaGraphRemoveDependencies(GraphHandle graph, const NodeHandle* from, const NodeHandle* to, const GraphEdge*,
                                    size_t count) {
   return change_dependencies(graph, from, to, count, false);
-}
-
-Status cudaGraphConditionalHandleCreate(void*, GraphHandle, unsigned, unsigned) {
-  refuse("cudaGraphConditionalHandleCreate", "conditional nodes");
-}
-
-Status cudaGraphAddNode(NodeHandle*, GraphHandle, const NodeHandle*, const GraphEdge*, size_t, void*) {
-  refuse("cudaGraphAddNode", "nodes by general parameters, conditional ones among them,");
 }
 
 }  // extern "C"

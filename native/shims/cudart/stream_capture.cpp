@@ -37,12 +37,15 @@ Status cudaStreamBeginCapture(Stream stream, int mode) {
   return cudaStreamBeginCaptureToGraph(stream, nullptr, nullptr, nullptr, 0, mode);
 }
 
+// Whoever captures into a graph of theirs need not be told which.
 Status cudaStreamEndCapture(Stream stream, GraphHandle* graph) {
   std::optional<streams::Info> info = streams::find(stream);
-  if (!info || !graph) return done(Status::invalid_value);
+  if (!info) return done(Status::invalid_value);
+  std::optional<captures::Info> capture = captures::info(info->id);
+  if (!graph && (!capture || capture->is_new_graph)) return done(Status::invalid_value);
   graphs::Graph* captured = nullptr;
   captures::Error error = captures::end(info->id, &captured);
-  *graph = captured;
+  if (graph) *graph = captured;
   return done(error);
 }
 

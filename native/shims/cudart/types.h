@@ -89,6 +89,8 @@ inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
 inline constexpr unsigned event_interprocess = 4;
 inline constexpr unsigned event_external = 1;  // of cudaEventRecordWithFlags and cudaStreamWaitEvent
+inline constexpr unsigned condition_has_default = 1;
+inline constexpr int child_graph_is_copied = 0;
 
 using Stream = void*;        // cudaStream_t
 using Event = void*;         // cudaEvent_t
@@ -134,6 +136,21 @@ struct LaunchConfig {
   unsigned attribute_count;
 };
 
+struct PitchedPointer {
+  void* pointer;
+  size_t pitch;
+  size_t x_size;
+  size_t y_size;
+};
+
+struct Position {
+  size_t x, y, z;
+};
+
+struct Extent {
+  size_t width, height, depth;
+};
+
 struct KernelNodeParameters {
   void* function;
   Dim3 grid;
@@ -157,6 +174,48 @@ struct HostNodeParameters {
   void* data;
 };
 
+struct CopyParameters {
+  void* src_array;
+  Position src_position;
+  PitchedPointer src;
+  void* dst_array;
+  Position dst_position;
+  PitchedPointer dst;
+  Extent extent;
+  CopyKind kind;
+};
+
+struct ChildGraphParameters {
+  void* graph;
+  int ownership;
+};
+
+struct ConditionalParameters {
+  uint64_t handle;
+  int type;
+  unsigned size;
+  void** bodies;
+};
+
+struct NodeParameters {  // cudaGraphNodeParams
+  int type;
+  int reserved[3];
+  union {
+    long long padding[29];
+    KernelNodeParameters kernel;
+    struct {
+      int flags, reserved[3];
+      CopyParameters parameters;
+    } copy;
+    MemsetParameters set;
+    HostNodeParameters host;
+    ChildGraphParameters graph;
+    Event event;  // to wait for, or to record
+    ConditionalParameters conditional;
+  };
+  long long reserved_at_end;
+};
+
 struct GraphEdge {  // cudaGraphEdgeData: all zeros is an ordinary dependency
   unsigned char from_port, to_port, type, reserved[5];
 };
@@ -172,17 +231,6 @@ struct GraphUpdateResult {
   int result;
   void* error_node;
   void* error_from_node;
-};
-
-struct PitchedPointer {
-  void* pointer;
-  size_t pitch;
-  size_t x_size;
-  size_t y_size;
-};
-
-struct Extent {
-  size_t width, height, depth;
 };
 
 struct DeviceProperties {

@@ -66,7 +66,6 @@ UNSUPPORTED(cudaGraphAddExternalSemaphoresSignalNode)
 UNSUPPORTED(cudaGraphAddExternalSemaphoresWaitNode)
 UNSUPPORTED(cudaGraphAddMemAllocNode)
 UNSUPPORTED(cudaGraphAddMemFreeNode)
-UNSUPPORTED(cudaGraphAddMemcpyNode)
 UNSUPPORTED(cudaGraphAddMemcpyNodeFromSymbol)
 UNSUPPORTED(cudaGraphAddMemcpyNodeToSymbol)
 UNSUPPORTED(cudaGraphDestroyNode)
@@ -294,6 +293,7 @@ extern void cudaGraphAddEventRecordNode(void);
 extern void cudaGraphAddEventWaitNode(void);
 extern void cudaGraphAddHostNode(void);
 extern void cudaGraphAddKernelNode(void);
+extern void cudaGraphAddMemcpyNode(void);
 extern void cudaGraphAddMemcpyNode1D(void);
 extern void cudaGraphAddMemsetNode(void);
 extern void cudaGraphAddNode(void);
@@ -561,7 +561,7 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGraphAddKernelNode", (void*)&cudaGraphAddKernelNode, phantora_function_emulated},
     {"cudaGraphAddMemAllocNode", (void*)&cudaGraphAddMemAllocNode, phantora_function_unsupported},
     {"cudaGraphAddMemFreeNode", (void*)&cudaGraphAddMemFreeNode, phantora_function_unsupported},
-    {"cudaGraphAddMemcpyNode", (void*)&cudaGraphAddMemcpyNode, phantora_function_unsupported},
+    {"cudaGraphAddMemcpyNode", (void*)&cudaGraphAddMemcpyNode, phantora_function_emulated},
     {"cudaGraphAddMemcpyNode1D", (void*)&cudaGraphAddMemcpyNode1D, phantora_function_emulated},
     {"cudaGraphAddMemcpyNodeFromSymbol", (void*)&cudaGraphAddMemcpyNodeFromSymbol, phantora_function_unsupported},
     {"cudaGraphAddMemcpyNodeToSymbol", (void*)&cudaGraphAddMemcpyNodeToSymbol, phantora_function_unsupported},

@@ -1,11 +1,17 @@
 """CUDA graphs on two ranks: what replays compute, how long branches take, and what the host pays."""
 
+import threading
 import time
 from collections.abc import Callable
 
 import pytest
 import torch
 import torch.distributed as dist
+from torch._higher_order_ops.cudagraph_conditional_nodes import (
+    ControlFlowOpWarmupDispatchMode,
+    CUDAGraphCaptureControlFlowOpDispatchMode,
+)
+from torch._higher_order_ops.while_loop import while_loop
 
 dist.init_process_group("nccl")
 rank, size = dist.get_rank(), dist.get_world_size()
@@ -102,10 +108,87 @@ launch_ns = time.perf_counter_ns() - begin_ns
 assert launch_ns < 50_000, launch_ns
 assert device_ms(chain.replay) > 1
 
+# torch.cond takes the branch that all ranks have voted for at that replay.
+votes = torch.zeros(1, device=device)
+x = torch.ones(4, device=device)
+
+
+def with_control_flow(work: Callable[[], torch.Tensor]) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
+    with ControlFlowOpWarmupDispatchMode():
+        work()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), CUDAGraphCaptureControlFlowOpDispatchMode():
+        result = work()
+    return graph, result
+
+
+def voted() -> torch.Tensor:
+    counted = votes.clone()
+    dist.all_reduce(counted)
+    return torch.cond(counted.sum() == size, lambda x: x * 2, lambda x: x + 1, (x,))
+
+
+graph, result = with_control_flow(voted)
+for yes in ((0, 1), (1, 1), (0, 0), (1, 1)):
+    votes.fill_(yes[rank])
+    x.fill_(rank + 5)
+    if rank == 1:
+        threading.Event().wait(0.1)  # in real time; the other rank's clock does not wait for its vote
+    begin_ns = time.perf_counter_ns()
+    graph.replay()
+    launch_ns = time.perf_counter_ns() - begin_ns
+    assert launch_ns < 50_000, launch_ns
+    assert result.tolist() == [(rank + 5) * 2.0 if all(yes) else rank + 6.0] * 4, (yes, result)
+
+# A branch that is taken runs beside others, and one that is not costs nothing.
+taken = torch.zeros((), dtype=torch.bool, device=device)
+
+
+def beside() -> torch.Tensor:
+    main = torch.cuda.current_stream()
+    side.wait_stream(main)
+    with torch.cuda.stream(side):
+        torch.mm(big, big, out=out[1])
+    corner = torch.cond(taken, lambda big: (big @ big)[0, 0].clone(), lambda big: big[0, 0].clone(), (big,))
+    main.wait_stream(side)
+    torch.mm(big, big, out=out[0])
+    return corner
+
+
+graph, _ = with_control_flow(beside)
+for choice in (True, False):
+    taken.fill_(choice)
+    assert abs(device_ms(graph.replay) - 2 * once) < 0.02 * 2 * once
+
+# A while loop goes round as often as its condition says at that replay, and each round costs what its body does.
+limit = torch.zeros((), dtype=torch.int64, device=device)
+zero = torch.zeros((), dtype=torch.int64, device=device)
+corner = big[0, 0].clone()
+
+
+def counted_up() -> torch.Tensor:
+    rounds, total, _ = while_loop(
+        lambda i, total, corner: i < limit,
+        lambda i, total, corner: (i + 1, total + i * i, (big @ big)[0, 0].clone()),
+        (zero, zero.clone(), corner),
+    )
+    return torch.stack([rounds, total])
+
+
+graph, result = with_control_flow(counted_up)
+loop_ms = {}
+for rounds in (3, 0, 6, 1):
+    limit.fill_(rounds)
+    loop_ms[rounds] = device_ms(graph.replay)
+    assert result.tolist() == [rounds, sum(i * i for i in range(rounds))], (rounds, result)
+assert loop_ms[0] < 0.1 * once
+for rounds in (1, 3, 6):
+    assert abs(loop_ms[rounds] - loop_ms[0] - rounds * once) < 0.02 * rounds * once, loop_ms
+
 # What a GPU refuses is refused.
 with pytest.raises(RuntimeError, match="capture"):
     captured(lambda: value.sum().item())
 
 if rank == 0:
-    print(f"one {once:.3f} ms, abreast {abreast:.3f} ms, one after another {twice:.3f} ms", flush=True)
+    print(f"one {once:.3f} ms, abreast {abreast:.3f} ms, one after another {twice:.3f} ms, loops {loop_ms}", flush=True)
 dist.destroy_process_group()

@@ -35,6 +35,7 @@ struct Info {
   uint64_t id = 0;
   bool valid = true;
   graphs::Graph* graph = nullptr;
+  bool is_new_graph = true;  // not one that there was
   std::vector<graphs::Node*> dependencies;
 };
 
@@ -50,6 +51,7 @@ std::optional<Info> info(StreamId stream);
 // False, and nothing is done, if the stream is not being captured.
 bool add(StreamId stream, graphs::NodeType type, graphs::Issue issue);
 bool add(StreamId stream, std::shared_ptr<const graphs::Graph> child);
+bool add(StreamId stream, std::shared_ptr<const graphs::Conditional> conditional);
 bool attach(StreamId stream, graphs::Issue issue);
 
 // Into a new graph (`into` null), or behind nodes of one that there is.

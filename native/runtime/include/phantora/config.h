@@ -40,6 +40,7 @@ struct Config {
   uint64_t value_limit_bytes = 256u << 10;     // an op whose tensors have more in all is not computed
   uint64_t value_copy_limit_bytes = 4u << 20;  // a copy or message of more carries no values
   uint64_t value_unknown_read_limit = 10'000;  // one site may read unknown values so often without progress; 0: always
+  uint64_t value_loop_limit = 1'000'000;       // a while node of a graph may go round so often in one launch; 0: always
   int64_t epoch_ns = 0;                        // wall-clock time of virtual time 0
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "phantora/condition.h"
 #include "phantora/export.h"
 #include "phantora/recorder.h"
 
@@ -20,6 +21,7 @@ enum class NodeType : int {
   empty = 5,
   wait_event = 6,
   event_record = 7,
+  conditional = 13,
 };
 
 // Puts on a stream, without host time, what a node stands for: records and the computation of values. Called once for
@@ -29,6 +31,29 @@ using Issues = std::vector<std::shared_ptr<const Issue>>;
 
 struct Graph;
 
+// What a conditional node is: graphs of its own, of which a condition chooses at each launch.
+struct Conditional {
+  // cudaGraphConditionalNodeType.
+  enum class Kind : int {
+    branch = 0,  // the first body if the condition is not zero; else the second, if there is one
+    loop = 1,    // the body, again and again while it is not zero
+    choice = 2,  // the body of that number, if there is one
+  };
+
+  Conditional(std::shared_ptr<conditions::Condition> condition, Kind kind, size_t bodies);
+  Conditional(const Conditional& other);  // with bodies of its own
+
+  // The bodies as handles, to be filled; the array lives as long as this.
+  void** lend_bodies();
+
+  std::shared_ptr<conditions::Condition> condition;
+  Kind kind;
+  std::vector<std::shared_ptr<Graph>> bodies;
+
+ private:
+  std::vector<void*> handles_;
+};
+
 struct Node {
   Graph* graph = nullptr;
   NodeType type = NodeType::empty;
@@ -36,7 +61,8 @@ struct Node {
   bool enabled = true;
   std::vector<Node*> dependencies;
   Issues issues;
-  std::shared_ptr<const Graph> child;  // of a node that is a graph
+  std::shared_ptr<const Graph> child;              // of a node that is a graph
+  std::shared_ptr<const Conditional> conditional;  // of a node that is one; `issues` come after it
 
   void add(Issue issue) { issues.push_back(std::make_shared<const Issue>(std::move(issue))); }
 };
@@ -48,25 +74,29 @@ struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;  // in the order in which they were made
   Issues prologue;                           // before all nodes
   std::vector<Keepsake> keepsakes;
+  std::vector<std::shared_ptr<conditions::Condition>> conditions;  // made for it, whether or not a node has them yet
 
   Node* add(NodeType type, int device, std::vector<Node*> dependencies);
   bool holds(const Node* node) const;
+  bool has_conditionals() const;
   // The same nodes once more, in the same order.
   std::unique_ptr<Graph> clone() const;
 };
 
-// A graph made ready: its nodes laid out on branches, each a stream of its own but the first, which is the stream that
-// it is launched on. A node follows the first of its dependencies that is the latest of a branch; the others it waits
-// for.
+class Plan;
+
+// A graph made ready to be launched.
 class Executable {
  public:
-  explicit Executable(const Graph& graph);  // throws std::invalid_argument if dependencies run in a circle
+  // Throws std::invalid_argument if dependencies run in a circle, or a conditional node's body has nodes that may not
+  // be in one.
+  explicit Executable(const Graph& graph);
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
   // All that is on the stream comes before, all that will be after; so does the launch before this one. Costs the host
-  // what one kernel does.
+  // what one kernel does. Where the graph has conditional nodes, it waits (in real time) for what they ask for.
   void launch(StreamId stream);
 
   // Takes over another graph of the same shape; false, and nothing has changed, if it has another.
@@ -76,29 +106,8 @@ class Executable {
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
 
  private:
-  struct Step {
-    Issues issues;
-    int device = 0;
-    std::vector<size_t> dependencies;  // earlier steps
-    size_t branch = 0;
-    bool awaited = false;  // by a step of another branch
-    bool last = false;     // nothing depends on it
-  };
-  struct Branch {
-    void* handle = nullptr;  // streams::Handle; none for the first
-    StreamId stream = 0;     // behind the handle
-    int device = 0;
-    size_t latest = 0;
-  };
-
-  void lay_out(const Graph& graph);
-  std::vector<size_t> add_steps(const Graph& graph, const std::vector<size_t>& before);
-  void choose_branch(size_t index);
-  void issue(StreamId stream);
-
   std::shared_ptr<const Graph> graph_;
-  std::vector<Step> steps_;
-  std::vector<Branch> branches_;
+  std::unique_ptr<Plan> plan_;
   StreamId previous_stream_ = 0;
   RecordingId previous_end_ = 0;
 };
@@ -108,6 +117,8 @@ class Executable {
 
 Graph* publish(std::unique_ptr<Graph> graph);
 Executable* publish(std::unique_ptr<Executable> executable);
+// Part of a node, with which it goes: to be found, not to be destroyed.
+Graph* lend(const std::shared_ptr<Graph>& part);
 Graph* find_graph(const void* handle);
 Executable* find_executable(const void* handle);
 bool destroy_graph(const void* handle);

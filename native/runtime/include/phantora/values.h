@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "phantora/export.h"
 #include "phantora/recorder.h"
@@ -73,6 +74,11 @@ void drain_all();
 // host memory is read at once, as cudaMemcpyAsync does; pinned and registered memory when its turn comes.
 void copy(StreamId stream, void* dst, const void* src, size_t bytes);
 void set(StreamId stream, void* dst, int byte, size_t bytes);
+
+// What a kernel reads that decides what happens next (a condition of a graph), in stream order: `use` gets the bytes
+// that a copy to the host would, which counts those that nothing computed as read by `reader`.
+void read(StreamId stream, const void* src, size_t bytes, const char* reader,
+          std::function<void(std::string_view)> use);
 
 // While one is alive, copies and sets of this thread leave device memory alone: the op that holds will say itself what
 // its outputs are.

@@ -1,0 +1,600 @@
+// Conditional nodes of CUDA graphs, and nodes by general parameters. Case "semantics": what programs can see, without a
+// simulator; but for the kernel that sets conditions, which a GPU would need the code of, all of it holds there, too.
+// The others: what a launch records, and how those end that nobody can know the condition of.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "cuda.h"
+#include "phantora/graph.h"
+#include "phantora/kernels.h"
+
+using cudaGraph_t = void*;
+using cudaGraphExec_t = void*;
+using cudaGraphNode_t = void*;
+using cudaGraphConditionalHandle = unsigned long long;
+
+struct cudaPos {
+  size_t x, y, z;
+};
+
+struct cudaPitchedPtr {
+  void* ptr;
+  size_t pitch, xsize, ysize;
+};
+
+struct cudaGraphNodeParams {
+  int type, reserved0[3];
+  union {
+    long long reserved1[29];
+    struct {
+      void* func;
+      unsigned gridDim[3], blockDim[3], sharedMemBytes;
+      void **kernelParams, **extra;
+    } kernel;
+    struct {
+      int flags, reserved[3];
+      void* srcArray;
+      cudaPos srcPos;
+      cudaPitchedPtr srcPtr;
+      void* dstArray;
+      cudaPos dstPos;
+      cudaPitchedPtr dstPtr;
+      struct {
+        size_t width, height, depth;
+      } extent;
+      int kind;
+    } memcpy;
+    struct {
+      void* dst;
+      size_t pitch;
+      unsigned value, elementSize;
+      size_t width, height;
+    } memset;
+    struct {
+      void (*fn)(void*);
+      void* userData;
+    } host;
+    struct {
+      cudaGraph_t graph;
+      int ownership;
+    } graph;
+    struct {
+      cudaEvent_t event;
+    } event;
+    struct {
+      cudaGraphConditionalHandle handle;
+      int type;
+      unsigned size;
+      cudaGraph_t* phGraph_out;
+    } conditional;
+  };
+  long long reserved2;
+};
+
+struct cudaGraphExecUpdateResultInfo {
+  int result;
+  cudaGraphNode_t errorNode, errorFromNode;
+};
+
+extern "C" {
+int cudaStreamEndCapture(cudaStream_t, cudaGraph_t*);
+int cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const void*, size_t, int);
+int cudaStreamGetCaptureInfo(cudaStream_t, int*, unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**,
+                             const void**, size_t*);
+int cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*, const void*, size_t, unsigned);
+int cudaGraphCreate(cudaGraph_t*, unsigned);
+int cudaGraphDestroy(cudaGraph_t);
+int cudaGraphClone(cudaGraph_t*, cudaGraph_t);
+int cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t*, size_t*);
+int cudaGraphNodeGetType(cudaGraphNode_t, int*);
+int cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t, cudaGraph_t*);
+int cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long);
+int cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo*);
+int cudaGraphExecDestroy(cudaGraphExec_t);
+int cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+int cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle*, cudaGraph_t, unsigned, unsigned);
+int cudaGraphAddNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, const void*, size_t, cudaGraphNodeParams*);
+int cudaMemsetAsync(void*, int, size_t, cudaStream_t);
+}
+
+namespace {
+
+constexpr int global_mode = 0;
+constexpr unsigned set_dependencies = 1, assign_default = 1;
+constexpr int kernel_node = 0, memcpy_node = 1, memset_node = 2, host_node = 3, graph_node = 4, empty_node = 5,
+              event_record_node = 7, conditional_node = 13;
+constexpr int if_type = 0, while_type = 1, switch_type = 2;
+constexpr int cudaErrorGraphExecUpdateFailure = 910;
+
+char kernel_stub, setter_stub;
+
+cudaStream_t new_stream() {
+  cudaStream_t stream = nullptr;
+  CHECK_EQUAL(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  return stream;
+}
+
+template <typename Item>
+Item* on_device(const std::vector<Item>& items) {
+  void* memory = nullptr;
+  CHECK_EQUAL(cudaMalloc(&memory, items.size() * sizeof(Item)), cudaSuccess);
+  CHECK_EQUAL(cudaMemcpy(memory, items.data(), items.size() * sizeof(Item), cudaMemcpyHostToDevice), cudaSuccess);
+  return static_cast<Item*>(memory);
+}
+
+template <typename Item>
+void put(Item* memory, const std::vector<Item>& items) {
+  CHECK_EQUAL(cudaMemcpy(memory, items.data(), items.size() * sizeof(Item), cudaMemcpyHostToDevice), cudaSuccess);
+}
+
+constexpr size_t longest = 8;  // arrays of flags, and of what counts rounds
+
+void put_flags(bool* memory, size_t count) {
+  bool flags[longest] = {};
+  std::fill_n(flags, count, true);
+  CHECK_EQUAL(cudaMemcpy(memory, flags, longest, cudaMemcpyHostToDevice), cudaSuccess);
+}
+
+bool* flags_on_device() {
+  void* memory = nullptr;
+  CHECK_EQUAL(cudaMalloc(&memory, longest), cudaSuccess);
+  return static_cast<bool*>(memory);
+}
+
+int value_of(const void* memory) {
+  unsigned char value = 0;
+  CHECK_EQUAL(cudaMemcpy(&value, memory, 1, cudaMemcpyDeviceToHost), cudaSuccess);
+  return value;
+}
+
+void launch(cudaStream_t stream) {
+  CHECK_EQUAL(cudaLaunchKernel(&kernel_stub, {1, 1, 1}, {32, 1, 1}, nullptr, 0, stream), cudaSuccess);
+}
+
+// PyTorch's kernel: the condition becomes *flag.
+void set_condition(cudaGraphConditionalHandle handle, const bool* flag, cudaStream_t stream) {
+  void* arguments[] = {&handle, &flag};
+  CHECK_EQUAL(cudaLaunchKernel(&setter_stub, {1, 1, 1}, {1, 1, 1}, arguments, 0, stream), cudaSuccess);
+}
+
+void set_memory(void* memory, int value, cudaStream_t stream) {
+  CHECK_EQUAL(cudaMemsetAsync(memory, value, 1, stream), cudaSuccess);
+}
+
+cudaGraph_t new_graph() {
+  cudaGraph_t graph = nullptr;
+  CHECK_EQUAL(cudaGraphCreate(&graph, 0), cudaSuccess);
+  return graph;
+}
+
+cudaGraph_t captured(cudaStream_t stream, const std::function<void()>& work) {
+  cudaGraph_t graph = nullptr;
+  CHECK_EQUAL(cudaStreamBeginCapture(stream, global_mode), cudaSuccess);
+  work();
+  CHECK_EQUAL(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  return graph;
+}
+
+cudaGraphExec_t instantiated(cudaGraph_t graph) {
+  cudaGraphExec_t executable = nullptr;
+  CHECK_EQUAL(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  return executable;
+}
+
+void run(cudaGraphExec_t executable, cudaStream_t stream) {
+  CHECK_EQUAL(cudaGraphLaunch(executable, stream), cudaSuccess);
+  CHECK_EQUAL(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
+size_t node_count(cudaGraph_t graph) {
+  size_t count = 0;
+  CHECK_EQUAL(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
+  return count;
+}
+
+int type_of(cudaGraphNode_t node) {
+  int type = -1;
+  CHECK_EQUAL(cudaGraphNodeGetType(node, &type), cudaSuccess);
+  return type;
+}
+
+cudaGraphConditionalHandle new_handle(cudaGraph_t graph, unsigned value, unsigned flags) {
+  cudaGraphConditionalHandle handle = 0;
+  CHECK_EQUAL(cudaGraphConditionalHandleCreate(&handle, graph, value, flags), cudaSuccess);
+  return handle;
+}
+
+cudaGraphNodeParams conditional(cudaGraphConditionalHandle handle, int type, unsigned size) {
+  cudaGraphNodeParams parameters = {};
+  parameters.type = conditional_node;
+  parameters.conditional = {handle, type, size, nullptr};
+  return parameters;
+}
+
+// A graph of one conditional node, whose condition has a default; the bodies set `memory` to their number and one.
+cudaGraph_t with_default(unsigned value, int type, unsigned size, void* memory, cudaStream_t stream) {
+  cudaGraph_t graph = new_graph();
+  cudaGraphNode_t node = nullptr;
+  cudaGraphNodeParams parameters = conditional(new_handle(graph, value, assign_default), type, size);
+  CHECK_EQUAL(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters), cudaSuccess);
+  CHECK_EQUAL(type_of(node), conditional_node);
+  for (unsigned i = 0; i < size; ++i) {
+    cudaGraph_t body = parameters.conditional.phGraph_out[i], ended = nullptr;
+    CHECK_EQUAL(cudaStreamBeginCaptureToGraph(stream, body, nullptr, nullptr, 0, global_mode), cudaSuccess);
+    set_memory(memory, static_cast<int>(i) + 1, stream);
+    CHECK_EQUAL(cudaStreamEndCapture(stream, &ended), cudaSuccess);
+    CHECK(ended == body);
+    CHECK_EQUAL(node_count(body), 1u);
+  }
+  return graph;
+}
+
+// What PyTorch does: in the middle of a capture, a conditional node whose body is captured on a stream of its own.
+cudaGraphConditionalHandle capture_conditional(
+    cudaStream_t stream, int type, const bool* flag,
+    const std::function<void(cudaStream_t, cudaGraphConditionalHandle)>& body) {
+  int status = 0;
+  cudaGraph_t graph = nullptr;
+  const cudaGraphNode_t* nodes = nullptr;
+  size_t count = 0;
+  auto ask = [&] {
+    CHECK_EQUAL(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, nullptr, &count), cudaSuccess);
+  };
+  ask();
+  cudaGraphConditionalHandle handle = new_handle(graph, 0, 0);
+  set_condition(handle, flag, stream);
+  ask();
+  cudaGraphNode_t node = nullptr;
+  cudaGraphNodeParams parameters = conditional(handle, type, 1);
+  CHECK_EQUAL(cudaGraphAddNode(&node, graph, nodes, nullptr, count, &parameters), cudaSuccess);
+  CHECK_EQUAL(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1, set_dependencies), cudaSuccess);
+  cudaStream_t own = new_stream();
+  cudaGraph_t into = parameters.conditional.phGraph_out[0];
+  CHECK_EQUAL(cudaStreamBeginCaptureToGraph(own, into, nullptr, nullptr, 0, global_mode), cudaSuccess);
+  body(own, handle);
+  CHECK_EQUAL(cudaStreamEndCapture(own, nullptr), cudaSuccess);
+  CHECK_EQUAL(cudaStreamDestroy(own), cudaSuccess);
+  return handle;
+}
+
+// --- semantics
+
+void test_defaults_choose() {
+  struct Case {
+    unsigned value;
+    int type;
+    unsigned size;
+    int result;  // 0: no body has run
+  };
+  constexpr Case cases[] = {
+      {1, if_type, 1, 1},    {7, if_type, 1, 1},     {0, if_type, 1, 0},     {1, if_type, 2, 1},     {0, if_type, 2, 2},
+      {0, while_type, 1, 0}, {0, switch_type, 3, 1}, {2, switch_type, 3, 3}, {3, switch_type, 3, 0},
+  };
+  cudaStream_t stream = new_stream();
+  auto* memory = on_device<char>({0});
+  for (const Case& each : cases) {
+    cudaGraph_t graph = with_default(each.value, each.type, each.size, memory, stream);
+    cudaGraphExec_t executable = instantiated(graph);
+    CHECK_EQUAL(cudaGraphDestroy(graph), cudaSuccess);  // the executable outlives it
+    for (int i = 0; i < 2; ++i) {
+      put<char>(memory, {0});
+      run(executable, stream);
+      CHECK_EQUAL(value_of(memory), each.result);
+    }
+    CHECK_EQUAL(cudaGraphExecDestroy(executable), cudaSuccess);
+  }
+}
+
+// The predicate is what it is when the replay comes to it: here, what an earlier node of the graph has copied.
+void test_predicates() {
+  cudaStream_t stream = new_stream();
+  auto* source = flags_on_device();
+  auto* flag = flags_on_device();
+  auto* memory = on_device<char>({0, 0});
+  cudaGraph_t graph = captured(stream, [&] {
+    CHECK_EQUAL(cudaMemcpyAsync(flag, source, 1, cudaMemcpyDeviceToDevice, stream), cudaSuccess);
+    capture_conditional(stream, if_type, flag, [&](cudaStream_t own, auto) { set_memory(memory, 1, own); });
+    CHECK_EQUAL(cudaMemcpyAsync(memory + 1, memory, 1, cudaMemcpyDeviceToDevice, stream), cudaSuccess);
+  });
+  CHECK_EQUAL(node_count(graph), 4u);
+  cudaGraphExec_t executable = instantiated(graph);
+  for (bool taken : {true, false, true}) {
+    put_flags(source, taken);
+    put<char>(memory, {0, 9});
+    run(executable, stream);
+    CHECK_EQUAL(value_of(memory + 1), taken ? 1 : 0);  // after the body
+    CHECK_EQUAL(value_of(flag), taken ? 1 : 0);        // the kernel that reads it leaves it alone
+  }
+}
+
+// Moves an array on by one: without a kernel, the way to compute something else in each round.
+template <typename Item>
+void shift(Item* items, Item* room, cudaStream_t stream) {
+  size_t bytes = (longest - 1) * sizeof(Item);
+  CHECK_EQUAL(cudaMemcpyAsync(room, items + 1, bytes, cudaMemcpyDeviceToDevice, stream), cudaSuccess);
+  CHECK_EQUAL(cudaMemcpyAsync(items, room, bytes, cudaMemcpyDeviceToDevice, stream), cudaSuccess);
+}
+
+const std::vector<char> numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+
+// As often as there are flags at the array's front, in each launch anew; in each round, a body in the body.
+void test_loops() {
+  cudaStream_t stream = new_stream();
+  auto* flags = flags_on_device();
+  auto* second = on_device<char>(numbers);
+  auto* counted = on_device<char>(numbers);
+  auto* seen = on_device<char>({0});
+  char* room = on_device<char>(numbers);
+  cudaGraph_t graph = captured(stream, [&] {
+    capture_conditional(stream, while_type, flags, [&](cudaStream_t own, cudaGraphConditionalHandle handle) {
+      shift(counted, room, own);
+      shift(second, room, own);
+      capture_conditional(own, if_type, reinterpret_cast<bool*>(second), [&](cudaStream_t inner, auto) {
+        CHECK_EQUAL(cudaMemcpyAsync(seen, counted, 1, cudaMemcpyDeviceToDevice, inner), cudaSuccess);
+      });
+      shift(reinterpret_cast<char*>(flags), room, own);
+      set_condition(handle, flags, own);
+    });
+  });
+  cudaGraphExec_t executable = instantiated(graph);
+  for (size_t rounds : {3u, 0u, 5u, 1u}) {
+    put_flags(flags, rounds);
+    put(counted, numbers);
+    put<char>(second, {0, 0, 1, 0, 0, 1, 0, 0});  // taken in rounds 2 and 5
+    put<char>(seen, {0});
+    run(executable, stream);
+    CHECK_EQUAL(value_of(counted), static_cast<int>(rounds));
+    CHECK_EQUAL(value_of(seen), rounds >= 5 ? 5 : rounds >= 2 ? 2 : 0);
+  }
+}
+
+void test_loop_in_a_branch() {
+  cudaStream_t stream = new_stream();
+  auto* flags = flags_on_device();
+  auto* taken = flags_on_device();
+  auto* counted = on_device<char>(numbers);
+  char* room = on_device<char>(numbers);
+  cudaGraphExec_t executable = instantiated(captured(stream, [&] {
+    capture_conditional(stream, if_type, taken, [&](cudaStream_t own, auto) {
+      capture_conditional(own, while_type, flags, [&](cudaStream_t inner, cudaGraphConditionalHandle handle) {
+        shift(counted, room, inner);
+        shift(reinterpret_cast<char*>(flags), room, inner);
+        set_condition(handle, flags, inner);
+      });
+    });
+  }));
+  for (bool outer : {true, false}) {
+    put_flags(taken, outer);
+    put_flags(flags, 4);
+    put(counted, numbers);
+    run(executable, stream);
+    CHECK_EQUAL(value_of(counted), outer ? 4 : 0);
+  }
+}
+
+void test_what_is_refused() {
+  cudaStream_t stream = new_stream();
+  cudaGraph_t graph = new_graph(), copy = nullptr;
+  cudaGraphNode_t node = nullptr;
+  cudaGraphConditionalHandle handle = 0;
+  CHECK_EQUAL(cudaGraphConditionalHandleCreate(&handle, graph, 0, 2), cudaErrorInvalidValue);
+  CHECK_EQUAL(cudaGraphConditionalHandleCreate(nullptr, graph, 0, 0), cudaErrorInvalidValue);
+  handle = new_handle(graph, 0, assign_default);
+  struct Case {
+    cudaGraphConditionalHandle handle;
+    int type;
+    unsigned size;
+  };
+  for (const Case& each : {Case{handle, while_type, 2}, Case{handle, if_type, 3}, Case{handle, switch_type, 0},
+                           Case{handle, 3, 1}, Case{12345, if_type, 1}}) {
+    cudaGraphNodeParams parameters = conditional(each.handle, each.type, each.size);
+    CHECK_EQUAL(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters), cudaErrorInvalidValue);
+  }
+  CHECK_EQUAL(node_count(graph), 0u);
+
+  // A graph with conditional nodes is neither cloned nor part of another; a body is its node's.
+  cudaGraphNodeParams parameters = conditional(handle, if_type, 1);
+  CHECK_EQUAL(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters), cudaSuccess);
+  cudaGraph_t body = parameters.conditional.phGraph_out[0];
+  CHECK(cudaGraphClone(&copy, graph) != cudaSuccess);
+  cudaGraphNodeParams child = {};
+  child.type = graph_node;
+  child.graph = {graph, 0};
+  CHECK(cudaGraphAddNode(&node, new_graph(), nullptr, nullptr, 0, &child) != cudaSuccess);
+  CHECK(cudaGraphDestroy(body) != cudaSuccess);
+  CHECK_EQUAL(node_count(body), 0u);
+
+  cudaGraphExec_t executable = instantiated(graph);
+  CHECK_EQUAL(cudaStreamBeginCapture(stream, global_mode), cudaSuccess);
+  CHECK(cudaGraphLaunch(executable, stream) != cudaSuccess);
+  cudaStreamEndCapture(stream, &copy);
+  CHECK_EQUAL(cudaGraphExecDestroy(executable), cudaSuccess);
+
+  // Host functions cannot be in a body.
+  cudaGraphNodeParams host = {};
+  host.type = host_node;
+  host.host = {[](void*) {}, nullptr};
+  CHECK_EQUAL(cudaGraphAddNode(&node, body, nullptr, nullptr, 0, &host), cudaSuccess);
+  CHECK(cudaGraphInstantiate(&executable, graph, 0) != cudaSuccess);
+  CHECK_EQUAL(cudaGraphDestroy(graph), cudaSuccess);
+  CHECK(phantora::graphs::find_graph(body) == nullptr);  // went with it
+  cudaGetLastError();
+}
+
+void test_updates() {
+  cudaStream_t stream = new_stream();
+  auto* memory = on_device<char>({0});
+  cudaGraphExec_t executable = instantiated(with_default(1, if_type, 2, memory, stream));
+  cudaGraphExecUpdateResultInfo result = {};
+  CHECK_EQUAL(cudaGraphExecUpdate(executable, with_default(0, if_type, 2, memory, stream), &result), cudaSuccess);
+  run(executable, stream);
+  CHECK_EQUAL(value_of(memory), 2);  // defaults come along
+  CHECK_EQUAL(cudaGraphExecUpdate(executable, with_default(0, switch_type, 2, memory, stream), &result),
+              cudaErrorGraphExecUpdateFailure);
+  CHECK_EQUAL(cudaGraphExecUpdate(executable, with_default(0, if_type, 1, memory, stream), &result),
+              cudaErrorGraphExecUpdateFailure);
+  cudaGetLastError();
+}
+
+// Nodes of the other types, each after the one before it.
+void test_general_nodes() {
+  cudaStream_t stream = new_stream();
+  auto* memory = on_device<uint32_t>(std::vector<uint32_t>(8, 0));
+  cudaGraph_t graph = new_graph(), child = nullptr;
+  cudaGraphNode_t last = nullptr;
+  auto add = [&](cudaGraphNodeParams parameters) {
+    cudaGraphNode_t node = nullptr;
+    CHECK_EQUAL(cudaGraphAddNode(&node, graph, &last, nullptr, last ? 1 : 0, &parameters), cudaSuccess);
+    CHECK_EQUAL(type_of(node), parameters.type);
+    last = node;
+  };
+  auto of_type = [](int type) {
+    cudaGraphNodeParams parameters = {};
+    parameters.type = type;
+    return parameters;
+  };
+  cudaGraphNodeParams kernel = of_type(kernel_node), set = of_type(memset_node), copy = of_type(memcpy_node);
+  kernel.kernel = {&kernel_stub, {1, 1, 1}, {32, 1, 1}, 0, nullptr, nullptr};
+  set.memset = {memory, 8, 0x01020304, 4, 1, 4};  // the first of every two
+  // The last two rows of four bytes, to the second of every two.
+  copy.memcpy = {0,       {},        nullptr,           {0, 2, 0}, {memory, 8, 8, 4},
+                 nullptr, {4, 0, 0}, {memory, 8, 8, 4}, {4, 2, 1}, cudaMemcpyDeviceToDevice};
+  add(kernel);
+  add(set);
+  add(copy);
+  add(of_type(empty_node));
+
+  int called = 0;
+  cudaGraphNodeParams host = of_type(host_node), event = of_type(event_record_node), nested = of_type(graph_node);
+  host.host = {[](void* count) { ++*static_cast<int*>(count); }, &called};
+  CHECK_EQUAL(cudaEventCreate(&event.event.event), cudaSuccess);
+  child = captured(stream, [&] { set_memory(reinterpret_cast<char*>(memory) + 31, 7, stream); });
+  nested.graph = {child, 0};
+  add(host);
+  add(event);
+  add(nested);
+  CHECK_EQUAL(node_count(graph), 7u);
+  cudaGraph_t inside = nullptr;
+  CHECK_EQUAL(cudaGraphChildGraphNodeGetGraph(last, &inside), cudaSuccess);
+  CHECK(inside != child);
+  CHECK_EQUAL(node_count(inside), 1u);
+
+  run(instantiated(graph), stream);
+  uint32_t back[8] = {};
+  CHECK_EQUAL(cudaMemcpy(back, memory, sizeof back, cudaMemcpyDeviceToHost), cudaSuccess);
+  const uint32_t expected[8] = {0x01020304, 0x01020304, 0x01020304, 0x01020304, 0x01020304, 0, 0x01020304, 0x07000000};
+  CHECK(std::memcmp(back, expected, sizeof back) == 0);
+  CHECK_EQUAL(called, 1);
+  CHECK_EQUAL(cudaEventQuery(event.event.event), cudaSuccess);
+}
+
+void semantics() {
+  test_defaults_choose();
+  test_predicates();
+  test_loops();
+  test_loop_in_a_branch();
+  test_what_is_refused();
+  test_updates();
+  test_general_nodes();
+}
+
+// --- records
+
+// `stream` goes on after what `before` has come to.
+void follow(cudaStream_t stream, cudaStream_t before) {
+  cudaEvent_t event = nullptr;
+  CHECK_EQUAL(cudaEventCreate(&event), cudaSuccess);
+  CHECK_EQUAL(cudaEventRecord(event, before), cudaSuccess);
+  CHECK_EQUAL(cudaStreamWaitEvent(stream, event, 0), cudaSuccess);
+}
+
+// Beside a branch with a kernel of its own, a loop that goes round twice: neither waits for the other.
+void beside() {
+  cudaStream_t stream = new_stream(), side = new_stream();
+  auto* flags = flags_on_device();
+  char* room = on_device<char>(numbers);
+  put_flags(flags, 2);
+  cudaGraphExec_t executable = instantiated(captured(stream, [&] {
+    follow(side, stream);
+    capture_conditional(stream, while_type, flags, [&](cudaStream_t own, cudaGraphConditionalHandle handle) {
+      shift(reinterpret_cast<char*>(flags), room, own);
+      set_condition(handle, flags, own);
+    });
+    launch(side);
+    follow(stream, side);
+    launch(stream);
+  }));
+  CHECK_EQUAL(cudaStreamSynchronize(stream), cudaSuccess);
+  CHECK_EQUAL(cudaGraphLaunch(executable, stream), cudaSuccess);
+}
+
+// --- conditions that nobody knows
+
+void launch_conditional(const std::function<void(cudaStream_t, cudaGraphConditionalHandle)>& before, unsigned flags) {
+  cudaStream_t stream = new_stream();
+  auto* memory = on_device<char>({0});
+  cudaGraph_t graph = new_graph();
+  cudaGraphConditionalHandle handle = new_handle(graph, 1, flags);
+  CHECK_EQUAL(cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, global_mode), cudaSuccess);
+  before(stream, handle);
+  const cudaGraphNode_t* nodes = nullptr;
+  size_t count = 0;
+  int status = 0;
+  CHECK_EQUAL(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, nullptr, &count), cudaSuccess);
+  cudaGraphNode_t node = nullptr;
+  cudaGraphNodeParams parameters = conditional(handle, while_type, 1);
+  CHECK_EQUAL(cudaGraphAddNode(&node, graph, nodes, nullptr, count, &parameters), cudaSuccess);
+  CHECK_EQUAL(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1, set_dependencies), cudaSuccess);
+  CHECK_EQUAL(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  cudaGraphNodeParams set = {};
+  set.type = memset_node;
+  set.memset = {memory, 1, 1, 1, 1, 1};
+  CHECK_EQUAL(cudaGraphAddNode(&node, parameters.conditional.phGraph_out[0], nullptr, nullptr, 0, &set), cudaSuccess);
+  run(instantiated(graph), stream);
+}
+
+void unset() {
+  launch_conditional([](cudaStream_t stream, auto) { launch(stream); }, 0);
+}
+
+void endless() {
+  launch_conditional([](cudaStream_t stream, auto) { launch(stream); }, assign_default);
+}
+
+// A kernel of the program's own takes the condition, in a struct.
+void foreign() {
+  using phantora::kernels::Kernel;
+  phantora::code::KernelCode code;
+  code.parameters = {{0, 4}, {8, 16}};
+  Kernel* kernel = phantora::kernels::make("decide", code);
+  launch_conditional(
+      [kernel](cudaStream_t stream, cudaGraphConditionalHandle handle) {
+        int threshold = 3;
+        cudaGraphConditionalHandle both[2] = {0, handle};
+        void* arguments[] = {&threshold, both};
+        CHECK_EQUAL(cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, arguments, 0, stream), cudaSuccess);
+      },
+      assign_default);
+}
+
+const std::map<std::string, void (*)()> cases = {
+    {"semantics", semantics}, {"beside", beside}, {"unset", unset}, {"endless", endless}, {"foreign", foreign},
+};
+
+}  // namespace
+
+int main(int, char** argv) {
+  void** module = __cudaRegisterFatBinary(nullptr);
+  auto add = [module](char* stub, const char* name) {
+    __cudaRegisterFunction(module, stub, nullptr, name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+  };
+  add(&kernel_stub, "stub");
+  add(&setter_stub, "_ZN2at4cuda12_GLOBAL__N_129set_conditional_handle_kernelEyPKb");
+  cases.at(argv[1])();
+  return checks_failed();
+}
