@@ -13,10 +13,19 @@ still is not counted in it. The rule looks at simulated times only, so the resul
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """What a rank communicated in a segment. Segments of a rank that hold the same share one."""
+
+    counts: Mapping[int, int]
+    """Definition of a collective or a group of sends → how often it ran."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,8 @@ class Segment:
     exposed_ns: int
     lookups: dict[int, int]
     """Signature of an embedding's look-up → times that it was launched."""
+    calls: Calls
+    """Those that ended within."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,8 @@ class Nodes:
     is_forward: NDArray[np.bool_]
     lookup: NDArray[np.int64]
     """Signature of an embedding's look-up; 0 for all else."""
+    call: NDArray[np.int64]
+    """Definition of a collective or a group of sends; -1 for kernels."""
 
     def __getitem__(self, chosen: NDArray[np.bool_] | slice) -> Nodes:
         return Nodes(
@@ -59,6 +72,7 @@ class Nodes:
             self.is_kernel[chosen],
             self.is_forward[chosen],
             self.lookup[chosen],
+            self.call[chosen],
         )
 
     @classmethod
@@ -70,6 +84,7 @@ class Nodes:
             np.concatenate([part.is_kernel for part in parts]),
             np.concatenate([part.is_forward for part in parts]),
             np.concatenate([part.lookup for part in parts]),
+            np.concatenate([part.call for part in parts]),
         )
 
 
@@ -88,6 +103,7 @@ class RankHistory:
         self._steps: list[_Step] = []  # those whose segments are open
         self._begin_ns: int | None = None
         self._closed_ns = 0
+        self._calls: dict[tuple[tuple[int, int], ...], Calls] = {}
 
     def add(self, nodes: Nodes) -> None:
         self._parts.append(nodes)
@@ -135,6 +151,7 @@ class RankHistory:
             kernels = mine.is_kernel
             compute_ns += union_ns(starts[kernels], ends[kernels])
             busy_ns += union_ns(starts, ends)
+        ended = nodes[nodes.end_ns <= end_ns]
         return Segment(
             start_ns,
             end_ns,
@@ -144,8 +161,14 @@ class RankHistory:
             len(self._devices),
             compute_ns,
             busy_ns - compute_ns,
-            dict(Counter(nodes.lookup[(nodes.lookup > 0) & (nodes.end_ns <= end_ns)].tolist())),
+            dict(Counter(ended.lookup[ended.lookup > 0].tolist())),
+            self._calls_of(ended),
         )
+
+    def _calls_of(self, nodes: Nodes) -> Calls:
+        definitions, counts = np.unique(nodes.call[nodes.call >= 0], return_counts=True)
+        key = tuple(zip(definitions.tolist(), counts.tolist(), strict=True))
+        return self._calls.setdefault(key, Calls(dict(key)))
 
 
 def union_ns(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
@@ -164,5 +187,6 @@ _NONE = Nodes(
     np.zeros(0, np.int64),
     np.zeros(0, np.bool_),
     np.zeros(0, np.bool_),
+    np.zeros(0, np.int64),
     np.zeros(0, np.int64),
 )

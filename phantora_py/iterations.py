@@ -15,7 +15,7 @@ allocations), and so are those after it, up to the first that lies within 5 % of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
@@ -53,6 +53,8 @@ class Iteration:
     """Over all ranks' devices."""
     tokens: int
     """Over all ranks; 0: no embedding was seen."""
+    segments: Mapping[int, Sequence[Segment]]
+    """Those of each rank that takes part."""
 
 
 def find_iterations(segments: Sequence[Sequence[Segment]], lookups: Sequence[Lookups]) -> list[Iteration]:
@@ -97,7 +99,7 @@ def _iteration(steps: dict[int, list[Segment]], lookups: Sequence[Lookups]) -> I
     for rank, parts in steps.items():
         share += sum((share_of(part) for part in parts), Share())
         tokens += sum(lookups[rank].tokens(part.lookups) for part in parts)
-    return Iteration(durations[slowest], slowest, share, tokens)
+    return Iteration(durations[slowest], slowest, share, tokens, steps)
 
 
 def share_of(segment: Segment) -> Share:

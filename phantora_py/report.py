@@ -19,7 +19,7 @@ from phantora_py.farewell import Farewell, unknown_reads
 from phantora_py.history import Nodes, RankHistory, Segment
 from phantora_py.iterations import Iteration, Share, find_iterations, share_of, steady_median, warm_up_count
 from phantora_py.job import Job
-from phantora_py.link_loads import LinkLoads
+from phantora_py.link_loads import busiest, carried
 from phantora_py.rank_list import named_ranks
 
 if TYPE_CHECKING:
@@ -40,13 +40,11 @@ class Report:
         self._catalogue = catalogue
         self._histories = [RankHistory() for _ in range(ranks)]
         self._device_ns: Counter[str] = Counter()
-        self._links = LinkLoads(catalogue)
         self._peaks = np.zeros((ranks, 2), np.uint64)
 
     def observe(self, timeline: Timeline, marks: Marks) -> None:
         self._observe_nodes(timeline)
         self._observe_marks(marks)
-        self._links.observe(timeline)
 
     def result(
         self, job: Job, cluster_name: str, command: Sequence[str], exit_codes: Mapping[int, int], wall_s: float
@@ -77,7 +75,7 @@ class Report:
             "tokens": _tokens(steady, iteration_ns, job.world_size),
             "ranks": [self._rank(job, rank, exit_codes) for rank in range(job.world_size)],
             "cost_engines": _shares(self._device_ns),
-            "links": self._links.busiest(job.topology),
+            "links": self._links(job, steady, tails),
             "unknown_reads": sum(read.count for read in reads),
             "unknown_read_sites": [asdict(read) for read in reads],
             "guessed": self._guessed(job.farewells),
@@ -98,6 +96,7 @@ class Report:
             is_kernel,
             self._where(is_kernel, timeline, self._catalogue.is_forward),
             np.where(is_lookup, timeline.definition, 0).astype(np.int64),
+            np.where(is_kernel, -1, timeline.definition.astype(np.int64)),
         )
         for rank in np.unique(timeline.rank).tolist():
             self._histories[rank].add(nodes[timeline.rank == rank])
@@ -146,6 +145,12 @@ class Report:
             "exposed_communication": share.exposed_ns / share.total_ns,
             "idle": share.idle_ns / share.total_ns,
         }
+
+    def _links(self, job: Job, steady: Sequence[Iteration], tails: Sequence[Segment]) -> list[dict[str, Any]]:
+        all_of = ((rank, part) for rank, history in enumerate(self._histories) for part in history.segments)
+        run = carried([*all_of, *enumerate(tails)], self._catalogue)
+        ranks = ((rank, part) for each in steady for rank, parts in each.segments.items() for part in parts)
+        return busiest(job.topology, run, carried(ranks, self._catalogue), len(steady))
 
     def _rank(self, job: Job, rank: int, exit_codes: Mapping[int, int]) -> dict[str, Any]:
         allocated, reserved = map(int, self._peaks[rank])

@@ -13,6 +13,7 @@ from phantora_py.rank_list import ending, named_ranks
 
 _ITERATIONS_SHOWN = 20
 _SITES_SHOWN = 8
+_LINKS_SHOWN = 3
 _UNKNOWN_READS = (
     "what nothing computed reads as zero: a loss or norm that was printed may be such a value, or come from one;\n"
     "`--value-limit BYTES` has larger ops computed for real"
@@ -79,11 +80,12 @@ def _summary_rows(result: Mapping[str, Any]) -> list[tuple[str, str]]:
             ("tokens/s", f"{tokens['per_s']:,.0f}"),
             ("tokens/s a rank", f"{tokens['per_s_per_rank']:,.0f}"),
         ]
+    busiest = result["links"][:_LINKS_SHOWN]
     rows += [
         ("peak memory allocated", _worst(result["ranks"], "peak_allocated_bytes")),
         ("peak memory reserved", _worst(result["ranks"], "peak_reserved_bytes")),
         ("device time by engine", _engines(result["cost_engines"])),
-        *[("busiest link", _link(link)) for link in result["links"][:1]],
+        *([("busiest links", "\n".join(_link(link, result) for link in busiest))] if busiest else []),
         ("unknown reads", f"{result['unknown_reads']:,}"),
         ("speculated answers", f"{result['speculated_answers']} ({result['corrected_answers']} corrected)"),
         ("wall time", f"{result['wall_s']:.1f} s"),
@@ -96,8 +98,12 @@ def _engines(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {_percent(share)}" for name, share in largest) or "nothing ran on a device"
 
 
-def _link(link: Mapping[str, Any]) -> str:
-    return f"{link['link']}: {link['bytes'] / 1e9:,.2f} GB, {duration(link['full_ns'])} at full rate"
+def _link(link: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    name = link["link"] + (f" and {link['alike'] - 1:,} alike" if link["alike"] > 1 else "")
+    if result["iteration_ns"] is None:
+        return f"{name}: filled for {duration(link['full_ns'])}"
+    full_ns = link["iteration_full_ns"]
+    return f"{name}: filled for {duration(full_ns)} ({_percent(full_ns / result['iteration_ns'])})"
 
 
 def _ranks(ranks: Sequence[Mapping[str, Any]]) -> Table:

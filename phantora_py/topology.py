@@ -82,8 +82,9 @@ class Topology:
         return load
 
     def wire(self, source_node: int, source_nic: int, target_node: int, target_nic: int) -> Load:
-        """Links from one NIC to another."""
+        """Links from one NIC to another; data that change rails leave by the NIC of the target's rail."""
         nics = self.cluster.node.nics.count
+        source_nic = target_nic if self._forwards else source_nic
         return self._over_fabric(
             np.array([source_node * nics + source_nic]), np.array([target_node * nics + target_nic]), np.ones(1)
         )

@@ -13,6 +13,7 @@ class SyntheticJob:
     """Appends to the programs of all ranks at once. Each rank issues at its own pace."""
 
     world_size: int
+    gpus_per_node: int = 8
     ranks: list[FakeRank] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +76,7 @@ class SyntheticJob:
         if key not in self._comms:
             uid = b"".join(rank.to_bytes(1, "little") for rank in key) + b"\xff"
             self._comms[key] = {
-                rank: self.ranks[rank].comm(uid.ljust(8, b"\0"), len(key), index, rank % 8)
+                rank: self.ranks[rank].comm(uid.ljust(8, b"\0"), len(key), index, rank % self.gpus_per_node)
                 for index, rank in enumerate(key)
             }
         return self._comms[key]

@@ -128,10 +128,17 @@ def test_a_recorded_job_is_the_same_again(tmp_path: Path, base_megatron: Megatro
 
 def test_slower_nics_cost_what_crosses_nodes(tmp_path: Path, base_megatron: Megatron) -> None:
     slow = Links(nic_Gbps=BASE.nic_Gbps / 10)
-    slow_ns = base_megatron.on(tmp_path, slow)["iteration_ns"]
+    report = base_megatron.on(tmp_path, slow)
+    slow_ns = report["iteration_ns"]
     crossing_bytes = busiest(base_megatron.trace.last_iteration_bytes(spans_nodes), range(8))
     assert crossing_bytes > 0
     assert 0 < slow_ns - base_megatron.iteration_ns <= crossing_bytes / (slow.nic_Gbps / 8)
+    before, now = (
+        next(link for link in each["links"] if ".nic" in link["link"]) for each in (base_megatron.report, report)
+    )
+    assert now["iteration_bytes"] == before["iteration_bytes"]
+    assert now["iteration_full_ns"] == pytest.approx(10 * before["iteration_full_ns"], abs=10)
+    assert now["iteration_full_ns"] < slow_ns
 
 
 def test_slower_nvlink_costs_what_stays_in_nodes(tmp_path: Path, base_megatron: Megatron) -> None:

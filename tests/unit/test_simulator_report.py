@@ -11,7 +11,7 @@ from rich.console import Console
 
 from phantora_py.cluster import load_cluster
 from phantora_py.frames import FrameType
-from phantora_py.history import Segment, union_ns
+from phantora_py.history import Calls, Segment, union_ns
 from phantora_py.iterations import find_iterations, warm_up_count
 from phantora_py.job import Job, JobError
 from phantora_py.outbox import NullOutbox
@@ -224,7 +224,9 @@ def test_warm_up_reaches_to_the_first_steady_iteration() -> None:
     def count(*durations_ns: int) -> int:
         ends = np.cumsum(durations_ns).tolist()
         starts = [0, *ends[:-1]]
-        segments = [Segment(start, end, 1, True, True, 1, 0, 0, {}) for start, end in zip(starts, ends, strict=True)]
+        segments = [
+            Segment(start, end, 1, True, True, 1, 0, 0, {}, Calls({})) for start, end in zip(starts, ends, strict=True)
+        ]
         return warm_up_count(find_iterations([segments], [Lookups()]))
 
     assert count(100) == 0
