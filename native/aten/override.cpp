@@ -206,7 +206,8 @@ bool has_outputs(const Capture& capture) {
 }
 
 // Fresh memory may hold what was there before: it is unknown until something writes it. No stream has work on it yet,
-// but its former owner's may still be queued.
+// but its former owner's may still be queued; and to a graph that is being captured it is fresh at each launch, while
+// until the first it holds what it did.
 void forget_allocation(const c10::IValue& returned) {
   const at::Tensor& tensor = returned.toTensor();
   const c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
@@ -214,8 +215,9 @@ void forget_allocation(const c10::IValue& returned) {
   size_t bytes = storage->nbytes();
   if (bytes == 0) return;
   values::Lock lock;
-  if (values::idle()) return values::mark_unknown(data, bytes);
-  values::submit(current_stream(), [data, bytes] { values::mark_unknown(data, bytes); });
+  if (values::idle() && !captures::any()) return values::mark_unknown(data, bytes);
+  StreamId stream = streams::find(current_stream_handle())->id;  // not entered: an allocation orders no streams
+  values::submit(stream, [data, bytes] { values::mark_unknown(data, bytes); });
 }
 
 }  // namespace

@@ -45,8 +45,10 @@ void unite(std::vector<Node*>& nodes, const std::vector<Node*>& more) {
 
 class Table {
  public:
+  bool any() const { return live_.load(std::memory_order_relaxed) != 0; }
+
   bool active(StreamId stream) {
-    if (live_.load(std::memory_order_relaxed) == 0) return false;
+    if (!any()) return false;
     std::lock_guard lock(mutex_);
     return branches_.contains(stream);
   }
@@ -61,7 +63,7 @@ class Table {
 
   template <typename Fill>
   bool add(StreamId stream, NodeType type, Fill fill) {
-    if (live_.load(std::memory_order_relaxed) == 0) return false;
+    if (!any()) return false;
     std::lock_guard lock(mutex_);
     Branch* branch = find(stream);
     if (!branch) return false;
@@ -71,7 +73,7 @@ class Table {
 
   // Where several branches have met and nothing has come yet, an empty node takes it.
   bool attach(StreamId stream, Issue issue) {
-    if (live_.load(std::memory_order_relaxed) == 0) return false;
+    if (!any()) return false;
     std::lock_guard lock(mutex_);
     Branch* branch = find(stream);
     if (!branch) return false;
@@ -117,7 +119,7 @@ class Table {
 
   // The stream goes. Nobody can end what began on it; what it joined cannot become a graph.
   void abandon(StreamId stream) {
-    if (live_.load(std::memory_order_relaxed) == 0) return;
+    if (!any()) return;
     std::lock_guard lock(mutex_);
     Branch* branch = find(stream);
     if (!branch) return;
@@ -140,7 +142,7 @@ class Table {
   }
 
   std::shared_ptr<const Point> point(StreamId stream) {
-    if (live_.load(std::memory_order_relaxed) == 0) return nullptr;
+    if (!any()) return nullptr;
     std::lock_guard lock(mutex_);
     Branch* branch = find(stream);
     return branch ? std::make_shared<const Point>(Point{branch->capture->id, branch->dependencies}) : nullptr;
@@ -162,7 +164,7 @@ class Table {
   }
 
   bool forbids_wait(StreamId stream) {
-    if (live_.load(std::memory_order_relaxed) == 0) return false;
+    if (!any()) return false;
     std::lock_guard lock(mutex_);
     Branch* branch = find(stream);
     if (branch) branch->capture->valid = false;
@@ -172,7 +174,7 @@ class Table {
   // A thread whose mode is relaxed may do as it likes. Captures of other threads only count if both are global; whether
   // they have begun depends on how threads take turns, so they are let pass here.
   bool forbids_unsafe() {
-    if (live_.load(std::memory_order_relaxed) == 0 || thread_mode == Mode::relaxed) return false;
+    if (!any() || thread_mode == Mode::relaxed) return false;
     std::lock_guard lock(mutex_);
     bool forbidden = false;
     for (auto& [id, capture] : captures_) {
@@ -226,6 +228,7 @@ Table& table() {
 
 }  // namespace
 
+bool any() { return table().any(); }
 bool active(StreamId stream) { return table().active(stream); }
 std::optional<Info> info(StreamId stream) { return table().info(stream); }
 

@@ -26,6 +26,9 @@ from phantora_py.engines.engine import Cost
 from phantora_py.gpus import Gpu
 from phantora_py.signature import Signature
 
+_CONDITION_SETTER = "29set_conditional_handle_kernelEyPKb"
+"""PyTorch's, for conditional nodes of CUDA graphs: one thread that reads a byte."""
+
 
 class AnalyticEngine:
     """Costs of every launch on one GPU model."""
@@ -52,6 +55,8 @@ class AnalyticEngine:
     def _estimate(self, signature: Signature) -> tuple[str, float, bool]:
         if signature.copy is not None:
             return "copy", roofline.copy_ns(signature.copy, self._gpu, self._constants.memory), False
+        if signature.kernel.endswith(_CONDITION_SETTER):
+            return "launch", 0.0, False
         if work := generated.find_generated(signature):
             return self._generated(work)
         if product := gemm.find_product(signature):

@@ -113,6 +113,7 @@ SIGNATURES = {
         Signature("fsdp::chunk_cat", tensors=(X, X, tensor("float32", 8192, 4096, role="mut"))),
         *[Signature(copy=Copy(kind, 2**24)) for kind in ("h2d", "d2h", "d2d", "memset", "p2p", "h2h")],
     ],
+    "launch": [Signature(kernel="_ZN1_29set_conditional_handle_kernelEyPKb", grid=(1, 1, 1), block=(1, 1, 1))],
     "fill": [op("zero_", mut(X)), op("fill_.Scalar", mut(X), scalars=(1,)), op("arange.start_out", mut(INDEX))],
     "random": [op("normal_", mut(X), scalars=(0.0, 1.0, None)), op("bernoulli_.float", mut(X), scalars=(0.5, None))],
     "sort": [op("sort", INDEX, scalars=(0, False)), op("topk", ROWS, scalars=(8, -1, True, True))],

@@ -54,6 +54,19 @@ for step in (1, 2):
     graph.replay()
     assert total.tolist() == [2 * (2 * step + 1) + 1.0] * 4, (step, total)
 
+# Memory that a graph is going to write holds what it did until then, as the inputs of graphs do that share a pool.
+value.fill_(3)
+first = torch.cuda.CUDAGraph()
+with torch.cuda.graph(first):
+    kept = value * 2
+first.replay()
+address = kept.data_ptr()
+del kept
+with torch.cuda.graph(torch.cuda.CUDAGraph(), pool=first.pool()):
+    kept = value.clone()
+assert kept.data_ptr() == address
+assert kept.tolist() == [6.0] * 4
+
 # Random numbers: others for each replay, the same ones from the same seed.
 drawn = torch.empty(8, device=device)
 noise = captured(lambda: drawn.uniform_())

@@ -45,6 +45,7 @@ struct Point {
   std::vector<graphs::Node*> nodes;
 };
 
+bool any();  // is some stream being captured?
 bool active(StreamId stream);
 std::optional<Info> info(StreamId stream);
 
