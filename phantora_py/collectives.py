@@ -10,8 +10,9 @@ its share of their capacity.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from phantora_netsim import Activity
 from phantora_py.cluster import Device
@@ -28,6 +29,8 @@ from phantora_py.topology import Load, Topology
 RING_OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
 ROOTED_OPS = ("gather", "scatter")
 COLLECTIVE_OPS = (*RING_OPS, *ROOTED_OPS, "all_to_all")
+_ALIKE = 4
+"""ncclPrepareTasks in NCCL's src/enqueue.cc."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,21 @@ class Plan:
     def alone_ns(self) -> int:
         """How long it takes with the links for itself."""
         return self.latency_ns + round(self.volume_bytes / self.max_rate_bytes_per_s * 1e9)
+
+
+class Asked(NamedTuple):
+    """One operation of a launch."""
+
+    op: str
+    bytes: int
+    """The whole buffer, as nccl-tests counts size."""
+    kind: tuple[str, str] = ("", "")
+    """Data type and reduction."""
+    root: int = 0
+
+    def is_like(self, other: Asked) -> bool:
+        """Whether they differ in size only."""
+        return self._replace(bytes=0) == other._replace(bytes=0)
 
 
 class _Communicator:
@@ -89,6 +107,11 @@ class CollectivePlanner:
         if key not in self._plans:
             self._plans[key] = self._plan(members, op, bytes_, root)
         return self._plans[key]
+
+    def several(self, members: tuple[Device, ...], operations: Sequence[Asked]) -> Plan:
+        """Plan of operations that NCCL launches as one kernel, which share its channels."""
+        plans = [self.collective(members, one.op, one.bytes, one.root) for one in _aggregated(operations)]
+        return plans[0] if len(plans) == 1 else _together(plans)
 
     def transfer(self, source: Device, target: Device, bytes_: int, members: tuple[Device, ...] = ()) -> Plan:
         """Plan of one send and its receive, in the communicator of `members`; without: of these two."""
@@ -189,6 +212,37 @@ class CollectivePlanner:
     def _local_rate(self) -> float:
         """A copy within a device reads and writes its memory."""
         return self._topology.cluster.gpu.hbm_bytes_per_s / 2
+
+
+def _aggregated(operations: Sequence[Asked]) -> list[Asked]:
+    """NCCL decides once for like operations whose sizes are less than four times that of the smallest."""
+    found: list[Asked] = []
+    limit_bytes = 0
+    for one in sorted(operations, key=lambda one: (one.op, one.kind, one.root, one.bytes)):
+        if found and one.is_like(found[-1]) and one.bytes < limit_bytes:
+            found[-1] = one._replace(bytes=one.bytes + found[-1].bytes)
+        else:
+            found.append(one)
+            limit_bytes = _ALIKE * one.bytes
+    return found
+
+
+def _together(plans: Sequence[Plan]) -> Plan:
+    """The channels of one kernel are shared out by traffic, so that all end together: the start is paid once."""
+    volume = sum(plan.volume_bytes for plan in plans)
+    load: Load = {}
+    for plan in plans:
+        for link, weight in plan.links:
+            load[link] = load.get(link, 0.0) + weight * plan.volume_bytes / max(volume, 1)
+    seconds = sum(plan.volume_bytes / plan.max_rate_bytes_per_s for plan in plans)
+    longest = max(plans, key=lambda plan: plan.alone_ns)
+    return replace(
+        longest,
+        volume_bytes=volume,
+        latency_ns=max(plan.latency_ns for plan in plans),
+        links=tuple(sorted(load.items())),
+        max_rate_bytes_per_s=volume / seconds if volume else longest.max_rate_bytes_per_s,
+    )
 
 
 def _add(load: Load, part: Load, scale: float) -> None:

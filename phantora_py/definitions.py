@@ -6,7 +6,7 @@ known; until then it stays here, and its rank's records must be held back (`is_i
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from phantora_netsim import Simulation
 from phantora_py.catalogue import Catalogue, CollectiveInfo, KernelInfo
 from phantora_py.cluster import Cluster, Device
-from phantora_py.collectives import COLLECTIVE_OPS, CollectivePlanner
+from phantora_py.collectives import COLLECTIVE_OPS, Asked, CollectivePlanner
 from phantora_py.fields import Fields
 from phantora_py.frames import ProtocolError
 from phantora_py.host_groups import host_group_cost_ns
@@ -65,14 +65,24 @@ class _Operation:
     root: int
     peers: tuple[tuple[str, int, int], ...]
     """Of a group: ("send" | "recv", member index, bytes)."""
+    parts: tuple[_Operation, ...] = ()
+    """Of several collectives in one launch."""
 
     @property
-    def agreed(self) -> tuple[str, int, str, str, int]:
+    def agreed(self) -> tuple[Any, ...]:
         """What all members must say alike."""
-        return self.op, self.bytes, self.dtype, self.redop, self.root
+        return self.op, self.bytes, self.dtype, self.redop, self.root, *(part.agreed for part in self.parts)
+
+    @property
+    def asked(self) -> Asked:
+        """Of the planner."""
+        return Asked(self.op, self.bytes, (self.dtype, self.redop), self.root)
 
     def call(self, ranks: Sequence[int]) -> str:
         """In words; `ranks` are those of the communicator."""
+        if self.parts:
+            calls = Counter(part.call(ranks) for part in self.parts)
+            return "a group of " + ", ".join(f"{count} times {call}" for call, count in calls.items())
         redop = f", {self.redop}" if self.redop else ""
         root = f", root rank {ranks[self.root]}" if self.op in _WITH_ROOT else ""
         return f"{self.op} of {self.count:,} {self.dtype} ({self.bytes:,} bytes){redop}{root}"
@@ -80,8 +90,11 @@ class _Operation:
     @classmethod
     def read(cls, rank: int, number: int, index: int, size: int, fields: Fields) -> _Operation:
         op = fields.text("op")
+        if op == "several":
+            parts = tuple(cls.read(rank, number, index, size, part) for part in fields.maps("parts"))
+            return cls._of_parts(parts)
         if op != "group" and op not in COLLECTIVE_OPS:
-            raise ProtocolError(f"collective {op!r}, not one of {', '.join((*COLLECTIVE_OPS, 'group'))}")
+            raise ProtocolError(f"collective {op!r}, not one of {', '.join((*COLLECTIVE_OPS, 'group', 'several'))}")
         return cls(
             rank,
             number,
@@ -94,6 +107,17 @@ class _Operation:
             fields.integer("root", 0, size - 1, 0),
             tuple(_peer(item, size) for item in fields.items("peers")) if op == "group" else (),
         )
+
+    @classmethod
+    def _of_parts(cls, parts: tuple[_Operation, ...]) -> _Operation:
+        """Parts of one kind look like one operation of that kind to reports."""
+        if not parts or any(part.op not in COLLECTIVE_OPS for part in parts):
+            raise ProtocolError(f"several collectives with the parts {[part.op for part in parts]}")
+        first = parts[0]
+        is_alike = all((part.op, part.dtype, part.redop) == (first.op, first.dtype, first.redop) for part in parts)
+        op, dtype = (first.op, first.dtype) if is_alike else ("several", "")
+        count, size_bytes = sum(part.count for part in parts), sum(part.bytes for part in parts)
+        return cls(first.rank, first.number, first.index, op, count, size_bytes, dtype, first.redop, 0, (), parts)
 
 
 @dataclass
@@ -316,7 +340,8 @@ class Definitions:
         comm, index = self._member_of[rank][local]
         number = self._new_id(fields, self._catalogue.collectives[rank])
         operation = _Operation.read(rank, number, index, comm.size, fields)
-        self._catalogue.lookups[rank].collective(operation.op, operation.bytes, operation.dtype, index)
+        for part in operation.parts or (operation,):
+            self._catalogue.lookups[rank].collective(part.op, part.bytes, part.dtype, index)
         if comm.is_complete:
             self._plan(comm, operation)
         else:
@@ -334,7 +359,7 @@ class Definitions:
         self._catalogue.add_collective(operation.rank, operation.number, info)
 
     def _plan_operation(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
-        plan = self._planner.collective(comm.devices, operation.op, operation.bytes, operation.root)
+        plan = self._planner.several(comm.devices, [part.asked for part in operation.parts or (operation,)])
         key = self._keys.setdefault(operation.agreed, len(self._keys))
         self._simulation.define_collective(
             operation.rank, operation.number, comm.number, operation.index, key, plan.activity

@@ -22,17 +22,31 @@ class Placement(NamedTuple):
         return Device(self.node, index)
 
 
-ONE_RANK = (Placement(0, 0, 0, 0),)
-"""The job of a script that no launcher started."""
+def placements(told: Fields, cluster: Cluster) -> tuple[Placement, ...]:
+    """Reads a JOB map; or a rank's HELLO, if no launcher has told of the job.
 
-
-def placements(job: Fields, cluster: Cluster) -> tuple[Placement, ...]:
-    """Reads a JOB map. Raises ProtocolError if it does not place every rank once on the cluster."""
-    world_size = job.integer("world_size", 1, MAX_RANKS)
-    found = sorted(_placement(entry, cluster, world_size) for entry in job.maps("ranks"))
+    Raises ProtocolError if it does not place every rank once on the cluster.
+    """
+    if "role" in told.table:
+        return _consecutive(told, cluster)
+    world_size = told.integer("world_size", 1, MAX_RANKS)
+    found = sorted(_placement(entry, cluster, world_size) for entry in told.maps("ranks"))
     if [placement.rank for placement in found] != list(range(world_size)):
         raise ProtocolError(f"JOB places {len(found)} ranks, not each of {world_size} once")
     return tuple(found)
+
+
+def _consecutive(hello: Fields, cluster: Cluster) -> tuple[Placement, ...]:
+    """A rank of an MPI program says how many there are, and how many a node takes; any other is the only one."""
+    world_size = hello.integer("world_size", 1, MAX_RANKS, 1)
+    per_node = hello.integer("ranks_per_node", 1, MAX_RANKS, 1)
+    nodes = -(-world_size // per_node)
+    if nodes > cluster.nodes:
+        raise ProtocolError(
+            f"{world_size} ranks, {per_node} on a node, take {nodes} nodes, but cluster {cluster.name} has "
+            f"{cluster.nodes}\n  hint: --cluster {cluster.name}:{nodes} has enough"
+        )
+    return tuple(Placement(rank, *divmod(rank, per_node), 0) for rank in range(world_size))
 
 
 def _placement(entry: Fields, cluster: Cluster, world_size: int) -> Placement:

@@ -21,7 +21,7 @@ from phantora_py.fields import Fields
 from phantora_py.frames import FrameType, ProtocolError, abort
 from phantora_py.job import Job, JobError
 from phantora_py.outbox import Outbox
-from phantora_py.placement import ONE_RANK, Placement
+from phantora_py.placement import Placement
 from phantora_py.quiescence import Quiescence
 from phantora_py.recording import Recorder
 
@@ -190,6 +190,8 @@ class Server:
         started_s = time.monotonic()
         launchers = self._launcher_pids()
         still = self._quiescence.look(launchers.union(self._rank_pids.values()), launchers)
+        if not launchers:
+            still = still and len(self._rank_pids) == self.job.world_size  # the others may be starting
         now_s = time.monotonic()
         self._gap_s = max(_SCAN_GAP_S, _SCAN_SHARE * (now_s - started_s))
         is_spinning = not still and now_s - self._last_input_s > self._patience.spinning_s
@@ -352,13 +354,18 @@ class Server:
         if role == "launcher":
             connection.is_launcher = True
         elif role == "rank":
-            self._claim(connection, fields.integer("rank"), payload)
+            self._claim(connection, fields, payload)
         else:
             raise ProtocolError(f"role {role!r}, not 'rank' or 'launcher'")
 
-    def _claim(self, connection: Connection, rank: int, payload: bytes) -> None:
+    def _claim(self, connection: Connection, hello: Fields, payload: bytes) -> None:
+        rank = hello.integer("rank")
         if self.job is None:
-            self._begin(ONE_RANK)
+            try:
+                self._begin(self._read_placements(hello))
+            except ProtocolError as error:
+                self._turn_away(connection, str(error))
+                return
         assert self.job is not None
         owner = self._rank_pids.get(rank) if rank in self._ranks else None
         if rank >= self.job.world_size or owner is not None or rank in self.job.closed_ranks:
@@ -367,9 +374,7 @@ class Server:
                 if rank >= self.job.world_size
                 else f"rank {rank} is process {owner or self._rank_pids.get(rank)} already, not {connection.pid}"
             )
-            _log(f"turning away pid {connection.pid}: {reason}")
-            connection.closes_when_sent = True
-            self._send(connection, abort(f"{reason}\n  hint: one `phantora run` simulates one job"))
+            self._turn_away(connection, f"{reason}\n  hint: one `phantora run` simulates one job")
             return
         connection.rank = rank
         self._ranks[rank] = connection
@@ -378,6 +383,11 @@ class Server:
             self._recorder.frame(rank, FrameType.HELLO, payload)
         if self.failure is not None:
             self._send(connection, abort(self.failure))
+
+    def _turn_away(self, connection: Connection, reason: str) -> None:
+        _log(f"turning away pid {connection.pid}: {reason}")
+        connection.closes_when_sent = True
+        self._send(connection, abort(reason))
 
     def _launcher_frame(self, kind: int, payload: bytes) -> None:
         if kind == FrameType.JOB:

@@ -11,6 +11,10 @@ NODE = "PHANTORA_NODE"
 """Index of the emulated node on which the rank runs."""
 LOCAL_RANK = "PHANTORA_LOCAL_RANK"
 """Index of the rank within its node."""
+RANKS_PER_NODE = "PHANTORA_RANKS_PER_NODE"
+"""How many ranks of an MPI program each emulated node takes; absent from ranks that torchrun's front has placed."""
+WORLD_SIZE = "PHANTORA_WORLD_SIZE"
+"""Number of ranks of an MPI program; the preloaded library sets it in each of them."""
 HOSTNAME = "PHANTORA_HOSTNAME"
 """Host name that the rank's node shows."""
 SINK = "PHANTORA_SINK"
@@ -32,5 +36,19 @@ CACHE_DIR = "PHANTORA_CACHE_DIR"
 CXX = "CXX"
 """Read: the compiler that builds the ATen hook, instead of g++ or c++."""
 
-OWN = (RUN_DIR, RANK, NODE, LOCAL_RANK, HOSTNAME, SINK, NATIVE_CLOCK, PYTHON, RANK_PID, NATIVE_DIR, BOOTSTRAP_DIR)
+OWN = (
+    RUN_DIR,
+    RANK,
+    NODE,
+    LOCAL_RANK,
+    RANKS_PER_NODE,
+    WORLD_SIZE,
+    HOSTNAME,
+    SINK,
+    NATIVE_CLOCK,
+    PYTHON,
+    RANK_PID,
+    NATIVE_DIR,
+    BOOTSTRAP_DIR,
+)
 """What `phantora run` sets anew, so that a run inside a run starts from nothing."""

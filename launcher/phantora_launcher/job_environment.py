@@ -10,6 +10,7 @@ from pathlib import Path
 import phantora_native
 from phantora_launcher import environment
 from phantora_launcher.errors import LaunchError
+from phantora_launcher.rank_conventions import RANK_NAMES
 from phantora_launcher.run_folder import RunFolder
 
 BOOTSTRAP_DIR = Path(__file__).parent / "rank" / "bootstrap"
@@ -25,7 +26,8 @@ def job_environment(folder: RunFolder, inherited: Mapping[str, str], native_cloc
     if not preload.is_file():
         raise LaunchError(f"{preload} is missing", "install phantora_py again: pip install --force-reinstall .")
     cuda = phantora_native.LIBRARY_DIR / CUDA_LIBRARY_DIR
-    variables = {name: value for name, value in inherited.items() if name not in environment.OWN}
+    foreign = {*environment.OWN, *RANK_NAMES}
+    variables = {name: value for name, value in inherited.items() if name not in foreign}
     _prepend(variables, "LD_PRELOAD", preload)
     _prepend(variables, "LD_LIBRARY_PATH", cuda)
     _prepend(variables, "PYTHONPATH", BOOTSTRAP_DIR)
@@ -49,6 +51,13 @@ _DEFAULTS = {
     "TP_SOCKET_IFNAME": "lo",
     # Its heartbeat is in real time; an emulated job may rightly be slow.
     "TORCH_NCCL_ENABLE_MONITORING": "0",
+    # Open MPI: all ranks are on this machine, which has fewer cores, and must not spin on them.
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    # The same from version 5 on.
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
 """What the user may have set otherwise."""
 

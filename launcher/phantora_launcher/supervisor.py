@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from phantora_launcher import exit_codes, processes
+from phantora_launcher import environment, exit_codes, processes
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.janitor import Janitor
 from phantora_launcher.job_environment import job_environment, rank_variables
@@ -38,6 +38,8 @@ class Job:
     host_time: HostTime = HostTime.MODELLED
     value_limit_bytes: int | None = None
     native_clock: bool = False
+    ranks_per_node: int | None = None
+    """Of an MPI program; None: the GPUs of a node."""
 
 
 def supervise(job: Job) -> int:
@@ -93,6 +95,7 @@ class _Supervisor:
         self._folder = folder
         self._janitor_pid = janitor_pid
         self._hostname = node_name(cluster.name, 0)
+        self._ranks_per_node = job.ranks_per_node or cluster.node.gpus
         self._command_pid = 0
         self._command_code: int | None = None
         self._stopped_by: int | None = None
@@ -115,6 +118,7 @@ class _Supervisor:
     def _start_command(self) -> None:
         variables = job_environment(self._folder, os.environ, self._job.native_clock)
         variables |= rank_variables(0, 0, 0, self._hostname)
+        variables[environment.RANKS_PER_NODE] = str(self._ranks_per_node)
         self._command_pid = processes.spawn(self._job.command, variables)
 
     def _is_over(self) -> bool:

@@ -3,12 +3,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "phantora/host_groups.h"
 #include "phantora/recorder.h"
 #include "undisturbed.h"
 
@@ -51,43 +50,12 @@ std::vector<uint64_t> global_ranks(const c10d::ProcessGroup& group) {
   }
 }
 
-// The same on all members, and of no other group: names repeat for groups of different ranks.
-std::string identity(const c10d::ProcessGroup& group) {
-  std::string uid = group.getGroupName();
-  for (uint64_t rank : global_ranks(group)) uid += "," + std::to_string(rank);
-  return uid;
-}
-
-class HostGroups {
- public:
-  uint32_t find_or_define(const c10d::ProcessGroup& group, const std::string& what) {
-    std::string uid = "gloo:" + what + ":" + identity(group);
-    std::lock_guard guard(mutex_);
-    auto [slot, is_new] = ids_.try_emplace(uid, 0);
-    if (is_new) slot->second = define(group, uid, what);
-    return slot->second;
-  }
-
- private:
-  static uint32_t define(const c10d::ProcessGroup& group, const std::string& uid, const std::string& what) {
-    uint32_t id = recorder::next_definition_id("host_group");
-    wire::Pack pack;
-    pack.map(7).text("t").text("host_group").text("id").integer(id).text("uid").bytes(uid);
-    pack.text("size").integer(group.getSize()).text("index").integer(group.getRank());
-    std::vector<uint64_t> ranks = global_ranks(group);
-    pack.text("ranks").array(static_cast<uint32_t>(ranks.size()));
-    for (uint64_t rank : ranks) pack.integer(static_cast<int64_t>(rank));
-    recorder::define(pack.text("what").text("gloo:" + what).str());
-    return id;
-  }
-
-  std::mutex mutex_;
-  std::map<std::string, uint32_t> ids_;
-};
-
-HostGroups& host_groups() {
-  static HostGroups* groups = new HostGroups;
-  return *groups;
+// Names repeat for groups of different ranks.
+host_groups::Group host_group(const c10d::ProcessGroup& group, const std::string& what) {
+  std::vector<uint64_t> ranks = global_ranks(group);
+  std::string uid = "gloo:" + what + ":" + group.getGroupName();
+  for (uint64_t rank : ranks) uid += "," + std::to_string(rank);
+  return {uid, "gloo:" + what, group.getSize(), group.getRank(), std::move(ranks)};
 }
 
 // Stands before the CPU kernel of a collective.
@@ -109,7 +77,7 @@ class Synchronised : public c10::OperatorKernel {
     auto group = first[group_at_].toCustomClass<c10d::ProcessGroup>();
     kernel_.callBoxed(handle, keys, stack);
     if (!recorder::active() || asynchronous || group->getSize() < 2) return;
-    recorder::host_sync(host_groups().find_or_define(*group, what_));
+    recorder::host_sync(host_groups::find_or_define(host_group(*group, what_)));
   }
 
  private:

@@ -1,9 +1,13 @@
 #include "phantora/capi.h"
 
+#include <algorithm>
+#include <string>
+
 #include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/counters.h"
 #include "phantora/device.h"
+#include "phantora/host_groups.h"
 #include "phantora/kernels.h"
 #include "phantora/launch.h"
 #include "phantora/recorder.h"
@@ -15,6 +19,13 @@ namespace {
 
 // A record of the current device's default stream carries the device.
 StreamId device_stream() { return streams::find(nullptr)->id; }
+
+host_groups::Group host_group(const char* what, const int* ranks, int size) {
+  std::string uid = what;
+  for (int index = 0; index < size; ++index) uid += "," + std::to_string(ranks[index]);
+  int index = static_cast<int>(std::find(ranks, ranks + size, config().rank) - ranks);
+  return {uid, what, size, index, {ranks, ranks + size}};
+}
 
 }  // namespace
 
@@ -44,6 +55,12 @@ void phantora_memory(uint64_t allocated_bytes, uint64_t reserved_bytes) {
 int phantora_counter(const char* name, uint64_t* value) { return counters::read(name, value); }
 int phantora_describe_kernel(const void* function, const char* text) { return kernels::describe(function, text); }
 void phantora_outside(const char* what) { recorder::go_outside(what); }
+uint64_t phantora_meet(const char* what, const int* ranks, int size) {
+  return size < 2 ? 0 : recorder::begin_host_sync(host_groups::find_or_define(host_group(what, ranks, size)));
+}
+void phantora_met(uint64_t meeting) {
+  if (meeting != 0) recorder::end_host_sync(meeting);
+}
 void phantora_flush(void) { recorder::flush(); }
 
 }  // extern "C"

@@ -139,6 +139,8 @@ Config load() {
   config.rank = from_environment(environment::rank, 0);
   config.node = from_environment(environment::node, 0);
   config.local_rank = from_environment(environment::local_rank, 0);
+  config.world_size = from_environment(environment::world_size, 0);
+  config.ranks_per_node = from_environment(environment::ranks_per_node, 0);
   config.hostname = from_environment(environment::hostname);
   std::string sink = from_environment(environment::sink);
   if (!sink.empty() && sink != "socket" && sink != "null") {

@@ -247,15 +247,20 @@ bool Recorder::is_done(const Lane& lane, Target target, StreamId stream, Recordi
 
 // Sends the record and waits for its reply; a blocking record moves the lane.
 int64_t Recorder::ask(Lock& lock, ThreadState& thread, RecordKind kind, Target target, StreamId stream, uint64_t a) {
+  return await(lock, thread, pose(lock, thread, kind, target, stream, a));
+}
+
+// From here until the reply has been awaited the lane takes no further record.
+uint64_t Recorder::pose(Lock& lock, ThreadState& thread, RecordKind kind, Target target, StreamId stream, uint64_t a) {
   Lane& lane = open_lane(lock, thread);
   uint64_t request = ++last_request_;
   counters::requests.add();
   bool covers_work = kind == RecordKind::sync || kind == RecordKind::query;
   append(lane, kind, stream, a, request, covers_work ? static_cast<uint8_t>(target) : uint8_t{0});
   RecordingId recording = target == Target::recording ? a : 0;
-  pending_[request] = {&lane, kind, covers_work ? points(target, stream, recording) : std::vector<Progress::Point>{},
-                       recording};
   bool blocking = kind == RecordKind::sync || kind == RecordKind::host_sync;
+  pending_[request] = {&lane, kind, covers_work ? points(target, stream, recording) : std::vector<Progress::Point>{},
+                       recording, blocking};
   lane.blocked = true;
   lane.blocking_request = blocking ? request : 0;
   Question question{request, kind, lane.now_ns(), progress_.issue_time(recording)};
@@ -269,16 +274,21 @@ int64_t Recorder::ask(Lock& lock, ThreadState& thread, RecordKind kind, Target t
     sink_->ask(frames, question);
   }
   lock.lock();
+  return request;
+}
+
+int64_t Recorder::await(Lock& lock, ThreadState& thread, uint64_t request) {
   replied_.wait(lock, [&] { return pending_.at(request).answered; });
-  int64_t value = pending_.at(request).value;
+  const Pending reply = pending_.at(request);
   pending_.erase(request);
 
   if (config().host_policy == HostPolicy::measured) thread.cpu_mark_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  Lane& lane = *reply.lane;
   lane.blocked = false;
   lane_free_.notify_all();
-  if (blocking && lane.id != 0) close_lane(lane);
-  if (blocking && config().host_policy == HostPolicy::modelled) lane.delta_ns += config().sync_ns;
-  return value;
+  if (reply.blocking && lane.id != 0) close_lane(lane);
+  if (reply.blocking && config().host_policy == HostPolicy::modelled) lane.delta_ns += config().sync_ns;
+  return reply.value;
 }
 
 // Applied here, not by the thread that waits, so that a correction cannot overtake its reply.
@@ -415,7 +425,7 @@ std::vector<int64_t> Recorder::event_times(const std::vector<RecordingId>& recor
     uint64_t request = ++last_request_;
     counters::requests.add();
     append(lane, RecordKind::event_time, 0, recording, request, 0);
-    pending_[request] = {&lane, RecordKind::event_time, {}, recording};
+    pending_[request] = {&lane, RecordKind::event_time, {}, recording, false};
     questions.push_back({request, RecordKind::event_time, lane.now_ns(), progress_.issue_time(recording)});
   }
   lane.blocked = true;
@@ -446,11 +456,18 @@ std::vector<int64_t> Recorder::event_times(const std::vector<RecordingId>& recor
   return times_ns;
 }
 
-int64_t Recorder::host_sync(uint32_t host_group) {
+// 0: this thread's waits are not the job's.
+uint64_t Recorder::begin_host_sync(uint32_t host_group) {
   ThreadState& thread = this_thread();
-  if (inert_ || thread.role == Role::observer) return now_ns();
+  if (inert_ || thread.role == Role::observer) return 0;
   Lock lock(mutex_);
-  return ask(lock, thread, RecordKind::host_sync, Target::stream, 0, host_group);
+  return pose(lock, thread, RecordKind::host_sync, Target::stream, 0, host_group);
+}
+
+int64_t Recorder::end_host_sync(uint64_t request) {
+  if (request == 0) return now_ns();
+  Lock lock(mutex_);
+  return await(lock, this_thread(), request);
 }
 
 // --- data and farewell

@@ -59,7 +59,9 @@ int64_t event_time(RecordingId recording) { return Recorder::instance().event_ti
 std::vector<int64_t> event_times(const std::vector<RecordingId>& recordings) {
   return Recorder::instance().event_times(recordings);
 }
-int64_t host_sync(uint32_t host_group) { return Recorder::instance().host_sync(host_group); }
+uint64_t begin_host_sync(uint32_t host_group) { return Recorder::instance().begin_host_sync(host_group); }
+int64_t end_host_sync(uint64_t request) { return Recorder::instance().end_host_sync(request); }
+int64_t host_sync(uint32_t host_group) { return end_host_sync(begin_host_sync(host_group)); }
 
 uint32_t next_definition_id(std::string_view table) { return Recorder::instance().next_definition_id(table); }
 void define(const std::string& packed) { Recorder::instance().define(packed); }

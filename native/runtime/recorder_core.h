@@ -47,7 +47,8 @@ class Recorder {
   bool query(wire::Target target, StreamId stream, RecordingId recording);
   int64_t event_time(RecordingId recording);
   std::vector<int64_t> event_times(const std::vector<RecordingId>& recordings);
-  int64_t host_sync(uint32_t host_group);
+  uint64_t begin_host_sync(uint32_t host_group);
+  int64_t end_host_sync(uint64_t request);
 
   void send_data(std::string_view payload);
   void on_data(std::function<void(std::string_view)> handler);
@@ -68,6 +69,7 @@ class Recorder {
     wire::RecordKind kind;
     std::vector<Progress::Point> covers;  // complete when a wait ends, or a query says yes
     RecordingId recording;
+    bool blocking;
     bool answered = false;
     int64_t value = 0;
   };
@@ -100,6 +102,9 @@ class Recorder {
   void note(const Lane& lane, wire::RecordKind kind, StreamId stream, uint64_t a);
 
   int64_t ask(Lock& lock, ThreadState& thread, wire::RecordKind kind, wire::Target target, StreamId stream, uint64_t a);
+  uint64_t pose(Lock& lock, ThreadState& thread, wire::RecordKind kind, wire::Target target, StreamId stream,
+                uint64_t a);
+  int64_t await(Lock& lock, ThreadState& thread, uint64_t request);
   std::vector<Progress::Point> points(wire::Target target, StreamId stream, RecordingId recording);
   bool is_done(const Lane& lane, wire::Target target, StreamId stream, RecordingId recording) const;
   bool is_done_for_observers(wire::Target target, StreamId stream, RecordingId recording);

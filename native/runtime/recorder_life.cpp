@@ -99,8 +99,13 @@ Listener Recorder::listener() {
 
 void Recorder::say_hello() {
   std::vector<std::string> argv = arguments();
+  bool tells_world = config().world_size > 0;
   wire::Pack pack;
-  pack.map(5).text("protocol").integer(1).text("role").text("rank").text("rank").integer(config().rank);
+  pack.map(tells_world ? 7 : 5);
+  pack.text("protocol").integer(1).text("role").text("rank").text("rank").integer(config().rank);
+  if (tells_world) {
+    pack.text("world_size").integer(config().world_size).text("ranks_per_node").integer(config().ranks_per_node);
+  }
   pack.text("pid").integer(getpid()).text("argv").array(static_cast<uint32_t>(argv.size()));
   for (const std::string& argument : argv) pack.text(argument);
   outbox_.add(wire::FrameType::hello, pack.str());

@@ -50,6 +50,10 @@ ELSEWHERE = {
     "phantora run --native-clock --cluster dgx-h100 -- ./build/all_reduce_perf -b 8M -e 512M -f 8 -g 8": (
         "nccl-tests are no part of the project, and take nvcc to build; test_preload.py tests the clock"
     ),
+    "phantora run --cluster dgx-h100:2 --native-clock -- "
+    "mpirun -np 16 ./build/all_reduce_perf -b 1K -e 256M -f 2 -g 1": (
+        "the same, and MPI is no Python package; test_mpi.py runs ranks as mpirun starts them"
+    ),
     "python -m benchmarks.end_to_end --data DATA": "34 jobs, an hour; test_end_to_end_cases.py tests its parts",
     "python -m benchmarks.end_to_end --data DATA --only 'h100 *'": "the same, ten of them",
     "phantora bench accuracy": "the same with --data is run here",
@@ -90,6 +94,7 @@ RUN = {
     "phantora topology dgx-h100:16": Shown(),
     "phantora bench collectives --cluster dgx-h100": Shown(),
     "phantora bench collectives --cluster dgx-h100 --nodes 2 --op all_gather -b 1M -e 1G -f 2 -g 8": Shown(),
+    "phantora bench collectives --cluster dgx-h100 -p 1 -b 1K -e 256M -f 4 --beside printed.txt": Shown(),
     "phantora bench accuracy --data DATA": Shown(instead=("DATA", str(DATA)), data=True),
     "phantora topology mine.toml --plot fabric.svg": Shown(writes=("fabric.svg",)),
     "phantora doctor": Shown(),
@@ -111,6 +116,7 @@ def folder(tmp_path: Path) -> Path:
     """Where a reader of the docs might stand."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "train.py").write_text("import os\nprint('rank', os.environ.get('RANK', '0'), 'trains')\n")
+    (tmp_path / "printed.txt").write_text("# nccl-tests\n1024 256 float sum -1 29.00 0.04 0.06 0 29.00 0.04 0.06 0\n")
     (tmp_path / "run.sh").write_text("torchrun --nproc-per-node 2 train.py\n")
     (shown,) = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "clusters.md").read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "mine.toml").write_text(shown)

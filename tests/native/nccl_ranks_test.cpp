@@ -95,6 +95,24 @@ void check_collectives() {
   SUCCEEDS(ncclCommDestroy(comm));
 }
 
+// One launch, which costs the host as much as one operation does.
+void check_grouped() {
+  Comm comm = world("grouped");
+  const Stream stream;
+  Tensor mine(1, rank() + 1), sum(1), all(ranks);
+  SUCCEEDS(ncclGroupStart());
+  SUCCEEDS(ncclAllReduce(mine.data(), sum.data(), 1, type, RedOp::sum, comm, stream.handle()));
+  SUCCEEDS(ncclAllGather(mine.data(), all.data(), 1, type, comm, stream.handle()));
+  SUCCEEDS(ncclAllReduce(mine.data(), mine.data(), 0, type, RedOp::sum, comm, stream.handle()));
+  const int64_t before_ns = recorder::now_ns();
+  SUCCEEDS(ncclGroupEnd());
+  CHECK_EQUAL(recorder::now_ns() - before_ns, phantora::config().launch_ns);
+  stream.synchronise();
+  CHECK_EQUAL(sum[0], 10);
+  for (int i = 0; i < ranks; ++i) CHECK_EQUAL(all[i], i + 1);
+  SUCCEEDS(ncclCommDestroy(comm));
+}
+
 void check_ring() {
   Comm comm = world("ring");
   const Stream stream;
@@ -215,6 +233,7 @@ struct Case {
 
 constexpr Case cases[] = {
     {"collectives", check_collectives},
+    {"grouped", check_grouped},
     {"ring", check_ring},
     {"order", check_order_that_deadlocks_eager_emulation},
     {"split", check_split},

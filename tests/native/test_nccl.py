@@ -82,7 +82,7 @@ def simulator(tmp_path: Path) -> Iterator[Path]:
     assert server.failure is None
 
 
-@pytest.mark.parametrize("case", ["collectives", "ring", "order", "split", "non_blocking", "large", "abort"])
+@pytest.mark.parametrize("case", ["collectives", "grouped", "ring", "order", "split", "non_blocking", "large", "abort"])
 def test_values_between_processes(ranks_program: Path, simulator: Path, case: str) -> None:
     processes = [
         subprocess.Popen([ranks_program, case], env=environment_of(simulator, rank, "socket")) for rank in range(RANKS)

@@ -1,12 +1,15 @@
 """`phantora bench collectives` prints nccl-tests' columns, by nccl-tests' definitions."""
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
 from phantora_launcher.cli import app
 from phantora_launcher.errors import LaunchError
 from phantora_py.cluster import Device, load_cluster
-from phantora_py.nccl.bench import CollectiveBench, sizes
+from phantora_py.host import DEFAULT_HOST
+from phantora_py.nccl.bench import CollectiveBench, Loop, sizes
 
 
 def lines(*arguments: str, **environment: str) -> list[list[str]]:
@@ -46,7 +49,7 @@ def test_explain_names_what_nccl_takes() -> None:
 
 
 def test_send_and_receive_take_the_slowest_pair() -> None:
-    bench = CollectiveBench(load_cluster("dgx-h100:2"), 8, 2)
+    bench = CollectiveBench(load_cluster("dgx-h100:2"), 8, 2, Loop(iterations=1000))
     assert bench.members[8] == Device(1, 0)
     line = bench.line("sendrecv", 1 << 30, "float")
     assert line.busbw == line.algbw < 26, "one channel of 25 GB/s between nodes"
@@ -59,6 +62,32 @@ def test_all_ops(op: str) -> None:
     assert all(float(line[5]) > 0 for line in found)
 
 
+def test_a_host_that_launches_for_many_gpus_is_waited_for() -> None:
+    many, one = Loop(gpus_of_a_process=8, iterations=10), Loop(iterations=10)
+    assert many.mean_ns(10_000) == 8 * DEFAULT_HOST.launch_ns + (10_000 + DEFAULT_HOST.sync_ns) / 10
+    assert one.mean_ns(10_000) == 10_000 + (DEFAULT_HOST.launch_ns + DEFAULT_HOST.sync_ns) / 10
+    small = ("--cluster", "dgx-h100", "-b", "8", "-e", "8")
+    assert float(lines(*small, "-p", "1")[0][5]) > 8 * DEFAULT_HOST.launch_ns / 1e3 > float(lines(*small)[0][5])
+
+
+def test_far_from_a_slow_pair_gpus_are_held_up_later() -> None:
+    around_ns = DEFAULT_HOST.launch_ns + DEFAULT_HOST.sync_ns
+    pairs_ns = [1000, 1000, 1000, 4000]  # from 0 to 1, …, from 3 to 0: after one message 1 and 2 are done
+    assert Loop(iterations=1).mean_in_ring_ns(pairs_ns) == (4000 + 1000 + 1000 + 4000) / 4 + around_ns
+    assert Loop(iterations=2).mean_in_ring_ns(pairs_ns) == ((8000 + 5000 + 5000 + 8000) / 4 + around_ns) / 2
+    assert Loop(4, iterations=1).mean_in_ring_ns(pairs_ns) == 4000 + around_ns + 3 * DEFAULT_HOST.launch_ns
+
+
+def test_differences_from_what_nccl_tests_printed(tmp_path: Path) -> None:
+    file = tmp_path / "printed.txt"
+    ((_size, _count, _dtype, _redop, _root, time_us, *_),) = lines("-b", "1M", "-e", "1M")
+    row = "  1048576  262144  float  sum  -1  {:.2f}  17.69  30.96  0  59.4  17.7  30.9  N/A\n"
+    file.write_text("# nccl-tests\n" + row.format(float(time_us) * 2))
+    (same, other) = lines("-b", "1M", "-e", "2M", "--beside", str(file))
+    assert float(same[-1]) == pytest.approx(100, abs=0.1)
+    assert other[-2:] == ["-", "-"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -69,6 +98,8 @@ def test_all_ops(op: str) -> None:
         (("-b", "2M", "-e", "1M"), "-b 2M is more than -e 1M"),
         (("-f", "1"), "-f 1 does not lead"),
         (("--nodes", "0"), "nodes"),
+        (("-p", "3"), "-p 3 does not divide"),
+        (("--beside", "absent.txt"), "--beside absent.txt"),
         (("--cluster", "dgx-h1000"), "no cluster is named"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from phantora_netsim import Network
 from phantora_py.cluster import Cluster, Device, load_cluster
-from phantora_py.collectives import CollectivePlanner, Plan
+from phantora_py.collectives import Asked, CollectivePlanner, Plan
 from phantora_py.nccl.fitted import INSIDE, OUTSIDE
 from phantora_py.topology import Topology
 
@@ -219,3 +219,23 @@ def test_data_parallel_groups_of_tensor_parallel_nodes_have_no_link_in_common() 
     links = [{link for link, _ in plans.collective(group, "all_reduce", 1 << 28).links} for group in groups]
     assert all(len(own) == 2 * 128 for own in links)
     assert len(set().union(*links)) == 8 * 2 * 128
+
+
+def test_like_operations_of_one_launch_are_one() -> None:
+    plans = planner()
+    parts = [Asked("all_gather", 3 << 20), Asked("all_gather", 1 << 20)]
+    assert plans.several(devices(1, 8), parts) == plans.collective(devices(1, 8), "all_gather", 4 << 20)
+
+
+def test_unlike_operations_of_one_launch_start_together() -> None:
+    """Four times the size is another decision of the tuner's, in the same kernel."""
+    plans = planner()
+    small, large = (plans.collective(devices(1, 8), "all_gather", size) for size in (1 << 20, 64 << 20))
+    both = plans.several(devices(1, 8), [Asked("all_gather", 1 << 20), Asked("all_gather", 64 << 20)])
+    assert both.latency_ns == max(small.latency_ns, large.latency_ns)
+    transfers_ns = small.alone_ns - small.latency_ns + large.alone_ns - large.latency_ns
+    assert both.alone_ns - both.latency_ns == pytest.approx(transfers_ns, abs=2)
+    carried, by_small, by_large = (
+        {link: weight * plan.volume_bytes for link, weight in plan.links} for plan in (both, small, large)
+    )
+    assert carried == pytest.approx({link: by_small[link] + by_large[link] for link in by_small})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +13,11 @@ import typer
 
 from phantora_launcher.errors import LaunchError
 from phantora_py.cluster import Cluster, ClusterError, load_cluster
-from phantora_py.nccl.bench import DTYPES, OPS, CollectiveBench, Line, sizes
+from phantora_py.nccl.bench import DTYPES, OPS, CollectiveBench, Line, Loop, sizes
 
 MOST_BYTES = 1 << 50
+_TIME = 5
+"""Column of nccl-tests, from 0."""
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 bench = typer.Typer(help="Benchmarks without a GPU.", no_args_is_help=True, rich_markup_mode=None)
@@ -33,8 +37,17 @@ def collectives(
     step: Annotated[str, typer.Option("-i", "--stepbytes", help="Added instead, if not 0.")] = "0",
     gpus: Annotated[int | None, typer.Option("-g", "--ngpus", help="GPUs of each node. [default: all]")] = None,
     nodes: Annotated[int | None, typer.Option(help="Nodes. [default: the cluster's]")] = None,
+    processes: Annotated[
+        int | None, typer.Option("-p", "--processes", help="Processes that share a node's GPUs. [default: one a GPU]")
+    ] = None,
+    iterations: Annotated[
+        int, typer.Option("-n", "--iters", min=1, help="Operations in a row; their mean is shown.")
+    ] = 20,
     dtype: Annotated[str, typer.Option("-d", "--dtype", help=f"One of {', '.join(DTYPES)}.")] = "float",
     explain: Annotated[bool, typer.Option(help="Also show the algorithm and protocol that NCCL takes.")] = False,
+    beside: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also show how far off what nccl-tests printed is.")
+    ] = None,
 ) -> None:
     """Show what nccl-tests would: time and bandwidth of a collective, size by size.
 
@@ -44,18 +57,21 @@ def collectives(
     Examples:
       phantora bench collectives --cluster dgx-h100
       phantora bench collectives --cluster dgx-h100 --nodes 2 --op all_gather -b 1M -e 1G -f 2 -g 8
+      phantora bench collectives --cluster dgx-h100 -p 1 -b 1K -e 256M -f 4 --beside printed.txt
       NCCL_ALGO=Ring phantora bench collectives --cluster dgx-a100:4 --op all_reduce -b 1K -e 16M -f 4 --explain
     """
     machine = _cluster(cluster, nodes)
     each = machine.node.gpus if gpus is None else gpus
     if not 1 <= each <= machine.node.gpus:
         raise LaunchError(f"-g {each}: a node of {machine.name} has {machine.node.gpus} GPUs", "give 1 to that many")
+    if processes is not None and (processes < 1 or each % processes):
+        raise LaunchError(f"-p {processes} does not divide the {each} GPUs of a node", "give a divisor")
     _one_of("--op", op, OPS)
     _one_of("--dtype", dtype, DTYPES)
     if factor <= 1:
         raise LaunchError(f"-f {factor:g} does not lead to larger sizes", "give more than 1, like -f 2")
     try:
-        table = CollectiveBench(machine, each, machine.nodes)
+        table = CollectiveBench(machine, each, machine.nodes, Loop(each // (processes or each), iterations))
         first, last = _bytes("-b", begin), _bytes("-e", end)
         if first > last:
             raise LaunchError(f"-b {begin} is more than -e {end}", "sizes go from -b to -e")
@@ -66,7 +82,7 @@ def collectives(
     print(
         f"# phantora {op}: {machine.nodes} x {each} {machine.gpu.name} of {machine.name}, NCCL {machine.nccl.version}"
     )
-    _show(lines, explain=explain)
+    _show(lines, [*(_TAKEN if explain else ()), *(_differences(_printed_us(beside)) if beside else ())])
 
 
 @bench.command()
@@ -113,18 +129,61 @@ def _one_of(option: str, value: str, known: dict[str, object] | dict[str, str] |
         raise LaunchError(f"{option} {value!r} is not known", f"one of {', '.join(known)}")
 
 
-def _show(lines: list[Line], *, explain: bool) -> None:
-    more = (" {:>14}{:>8}", "algorithm", "proto") if explain else ("",)
+def _printed_us(file: Path) -> dict[int, float]:
+    """Size → out-of-place time, of nccl-tests' output."""
+    try:
+        rows = [line.split() for line in file.read_text(errors="replace").splitlines() if not line.startswith("#")]
+    except OSError as error:
+        raise LaunchError(f"--beside {file}: {error.strerror}", "name a file with nccl-tests' output") from error
+    found = {int(row[0]): float(row[_TIME]) for row in rows if len(row) > _TIME and _is_line(row)}
+    if not found:
+        raise LaunchError(f"--beside {file}: holds no line of nccl-tests", "name a file with nccl-tests' output")
+    return found
+
+
+def _is_line(row: list[str]) -> bool:
+    return row[0].isdigit() and re.fullmatch(r"\d+(\.\d+)?", row[_TIME]) is not None
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One that nccl-tests does not have."""
+
+    head: str
+    unit: str
+    width: int
+    cell: Callable[[Line], str]
+
+
+_TAKEN = (
+    _Column("algorithm", "", 15, lambda line: line.algorithm),
+    _Column("proto", "", 8, lambda line: line.protocol),
+)
+
+
+def _differences(printed_us: dict[int, float]) -> tuple[_Column, ...]:
+    def printed(line: Line) -> str:
+        return _us(printed_us[line.size_bytes]) if line.size_bytes in printed_us else "-"
+
+    def difference(line: Line) -> str:
+        theirs_us = printed_us.get(line.size_bytes)
+        return f"{(theirs_us / line.time_us - 1) * 100:+.2f}" if theirs_us else "-"
+
+    return _Column("printed", "(us)", 12, printed), _Column("differs", "(%)", 9, difference)
+
+
+def _show(lines: list[Line], more: Sequence[_Column]) -> None:
     print("#\n#" + " " * 61 + "out-of-place")
     heads = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw")
-    print("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}".format(*heads) + more[0].format(*more[1:]))
     units = ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)")
-    print("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}".format(*units).rstrip())
+    for texts, added in ((heads, [each.head for each in more]), (units, [each.unit for each in more])):
+        row = "#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}".format(*texts)
+        print((row + "".join(f"{text:>{each.width}}" for text, each in zip(added, more, strict=True))).rstrip())
     for line in lines:
-        tail = more[0].format(line.algorithm, line.protocol) if explain else ""
         print(
             f"{line.size_bytes:12}  {line.count:12}  {line.dtype:>8}  {line.redop:>6}  {line.root:6}  "
-            f"{_us(line.time_us):>7}  {line.algbw:6.2f}  {line.busbw:6.2f}{tail}"
+            f"{_us(line.time_us):>7}  {line.algbw:6.2f}  {line.busbw:6.2f}"
+            + "".join(f"{each.cell(line):>{each.width}}" for each in more)
         )
     print(f"# Avg bus bandwidth    : {sum(line.busbw for line in lines) / len(lines):g}")
 

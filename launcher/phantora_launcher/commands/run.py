@@ -51,13 +51,22 @@ def run(
     native_clock: Annotated[
         bool, typer.Option("--native-clock", help="Show simulated time to a program in C or C++, too.")
     ] = False,
+    ranks_per_node: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default=False,
+            help="Ranks of an MPI program on each node (as many as it has GPUs if not given).",
+        ),
+    ] = None,
 ) -> None:
     """Run a job on an emulated cluster and report its simulated time and memory.
 
-    CMD is what you type today: torchrun ..., python -m torch.distributed.run ..., bash run.sh, or python train.py (one
-    rank). torchrun starts the ranks of all nodes here: one command stands for the whole cluster.
+    CMD is what you type today: torchrun ..., python -m torch.distributed.run ..., mpirun ..., bash run.sh, or python
+    train.py (one rank). torchrun and mpirun start the ranks of all nodes here: one command stands for the cluster.
     """
     if cluster is None:
         raise LaunchError("no cluster is given", "--cluster dgx-h100, say; `phantora clusters` lists the presets")
     report = ReportOptions(json_file, trace, record, all_ranks)
-    raise typer.Exit(supervise(Job(command, cluster, report, host_time, value_limit, native_clock)))
+    raise typer.Exit(supervise(Job(command, cluster, report, host_time, value_limit, native_clock, ranks_per_node)))

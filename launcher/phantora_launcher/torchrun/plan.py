@@ -178,5 +178,6 @@ def _command(options: Namespace, python: str, local: int, inherited: Mapping[str
 
 def rank_environment(rank: RankPlan, inherited: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a rank's process."""
-    variables = {name: value for name, value in inherited.items() if name != environment.RANK_PID}
+    dropped = (environment.RANK_PID, environment.RANKS_PER_NODE)
+    variables = {name: value for name, value in inherited.items() if name not in dropped}
     return variables | dict(rank.variables)

@@ -242,16 +242,35 @@ class CollectiveExchange : public values::Exchange {
   Content mine_;
 };
 
-uint32_t definition_of(Communicator& communicator, const Collective& collective) {
+// Packed pairs of a map.
+struct Pairs {
+  uint32_t count;
+  wire::Pack packed;
+};
+
+Pairs pairs_of(const Communicator& communicator, const Collective& collective) {
   const Shape& shape = shape_of(collective);
+  Pairs pairs{4, {}};
+  pairs.packed.text("op").text(shape.name).text("count").integer(static_cast<int64_t>(collective.count));
+  pairs.packed.text("dtype").text(name(collective.type));
+  pairs.packed.text("bytes").integer(static_cast<int64_t>(Sizes(communicator, collective).whole()));
+  if (shape.reduces) ++pairs.count, pairs.packed.text("redop").text(name(collective.redop));
+  if (rooted(shape)) ++pairs.count, pairs.packed.text("root").integer(collective.root);
+  return pairs;
+}
+
+uint32_t definition_of(Communicator& communicator, const std::vector<Collective>& collectives) {
+  if (collectives.size() == 1) {
+    const auto [count, packed] = pairs_of(communicator, collectives.front());
+    return communicator.definition_of(packed.str(), count);
+  }
   wire::Pack pairs;
-  pairs.text("op").text(shape.name).text("count").integer(static_cast<int64_t>(collective.count));
-  pairs.text("dtype").text(name(collective.type));
-  pairs.text("bytes").integer(static_cast<int64_t>(Sizes(communicator, collective).whole()));
-  uint32_t count = 4;
-  if (shape.reduces) ++count, pairs.text("redop").text(name(collective.redop));
-  if (rooted(shape)) ++count, pairs.text("root").integer(collective.root);
-  return communicator.definition_of(pairs.str(), count);
+  pairs.text("op").text("several").text("parts").array(static_cast<uint32_t>(collectives.size()));
+  for (const Collective& collective : collectives) {
+    const auto [count, packed] = pairs_of(communicator, collective);
+    pairs.map(count).raw(packed.str());
+  }
+  return communicator.definition_of(pairs.str(), 2);
 }
 
 // As the profiler shows it; NCCL's own names say the algorithm too, which the rank does not know.
@@ -288,18 +307,12 @@ void check(const Communicator& communicator, const Collective& collective) {
 
 void issue_barrier(Communicator& communicator, StreamId stream) {
   const Collective barrier{.kind = CollectiveKind::all_reduce, .count = 1, .type = DataType::uint8};
-  recorder::record(wire::RecordKind::collective, stream, definition_of(communicator, barrier));
+  recorder::record(wire::RecordKind::collective, stream, definition_of(communicator, {barrier}));
 }
 
 namespace {
 
-// The communicator is locked.
-void enqueue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
-  communicator->uses(stream);
-  {
-    activity::Issue issue(stream, activity::is_on() ? device_name(collective) : std::string());
-    recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, collective));
-  }
+void submit(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
   const Sizes sizes(*communicator, collective);
   if (communicator->carries(sizes.whole())) {
     values::submit(stream, std::make_shared<CollectiveExchange>(communicator, collective));
@@ -309,16 +322,25 @@ void enqueue(const CommunicatorPtr& communicator, const Collective& collective, 
   ++communicator->collectives;
 }
 
+// The communicator is locked.
+void enqueue(const CommunicatorPtr& communicator, const std::vector<Collective>& collectives, StreamId stream) {
+  communicator->uses(stream);
+  {
+    activity::Issue issue(stream, activity::is_on() ? device_name(collectives.front()) : std::string());
+    recorder::record(wire::RecordKind::collective, stream, definition_of(*communicator, collectives));
+  }
+  for (const Collective& collective : collectives) submit(communicator, collective, stream);
+}
+
 }  // namespace
 
-void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream) {
-  if (collective.count == 0) return;  // as NCCL does
+void issue(const CommunicatorPtr& communicator, const std::vector<Collective>& collectives, StreamId stream) {
   recorder::advance(config().launch_ns);
-  auto again = [communicator, collective](StreamId launched) {
+  auto again = [communicator, collectives](StreamId launched) {
     const std::lock_guard lock(communicator->mutex);
-    enqueue(communicator, collective, launched);
+    enqueue(communicator, collectives, launched);
   };
-  if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(communicator, collective, stream);
+  if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(communicator, collectives, stream);
 }
 
 }  // namespace phantora::nccl

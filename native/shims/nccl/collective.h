@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "nccl/communicator.h"
 #include "nccl/types.h"
@@ -26,8 +27,9 @@ struct Collective {
 // Throws Error for what NCCL refuses: types, operations, roots, and pointers that are not to memory of the device.
 void check(const Communicator& communicator, const Collective& collective);
 
-// Tells the simulator, and hands the values to the stream. The caller holds the communicator's mutex.
-void issue(const CommunicatorPtr& communicator, const Collective& collective, StreamId stream);
+// One launch of all of them: tells the simulator, and hands the values to the stream. The caller holds the
+// communicator's mutex.
+void issue(const CommunicatorPtr& communicator, const std::vector<Collective>& collectives, StreamId stream);
 
 // The smallest operation, without values: members of a communicator meet.
 void issue_barrier(Communicator& communicator, StreamId stream);

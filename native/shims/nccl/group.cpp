@@ -43,19 +43,24 @@ void Group::add(const CommunicatorPtr& communicator, const Collective& collectiv
   check_usable(*communicator);
   check(*communicator, collective);
   check_stream(*communicator, stream);
-  operations_of(communicator).collectives.push_back({collective, stream});
+  if (collective.count == 0) return;  // as NCCL does
+  add_to(operations_of(communicator).collectives, collective, stream);
 }
 
 void Group::add(const CommunicatorPtr& communicator, const Transfer& transfer, streams::Handle stream) {
   check_usable(*communicator);
   check(*communicator, transfer);
   check_stream(*communicator, stream);
-  auto& pending = operations_of(communicator).transfers;
-  const auto same = std::find_if(pending.begin(), pending.end(), [&](const auto& p) { return p.stream == stream; });
-  if (same == pending.end()) {
-    pending.push_back({stream, {transfer}});
+  add_to(operations_of(communicator).transfers, transfer, stream);
+}
+
+template <class Operation>
+void Group::add_to(std::vector<Launch<Operation>>& launches, const Operation& operation, streams::Handle stream) {
+  const auto same = std::find_if(launches.begin(), launches.end(), [&](const auto& l) { return l.stream == stream; });
+  if (same == launches.end()) {
+    launches.push_back({stream, {operation}});
   } else {
-    same->transfers.push_back(transfer);
+    same->operations.push_back(operation);
   }
 }
 
@@ -92,8 +97,8 @@ Group::Operations& Group::operations_of(const CommunicatorPtr& communicator) {
 void Group::issue(const Operations& operations) {
   const OnDevice device(operations.communicator->device);
   const std::lock_guard lock(operations.communicator->mutex);
-  for (const auto& [collective, stream] : operations.collectives) {
-    nccl::issue(operations.communicator, collective, streams::enter_or_fail(stream, "ncclGroupEnd"));
+  for (const auto& [stream, collectives] : operations.collectives) {
+    nccl::issue(operations.communicator, collectives, streams::enter_or_fail(stream, "ncclGroupEnd"));
   }
   for (const auto& [stream, transfers] : operations.transfers) {
     nccl::issue(operations.communicator, transfers, streams::enter_or_fail(stream, "ncclGroupEnd"));

@@ -1,8 +1,8 @@
 // ncclGroupStart and ncclGroupEnd. A call outside a group is a group of its own.
 //
-// Order in which a group is issued, for each communicator in the order of its first call: the collectives one after
-// another in call order (NCCL may fuse small ones; we do not), then all its sends and receives as one launch for each
-// stream. Set-ups cannot stand with operations in a group, as in NCCL.
+// Order in which a group is issued, for each communicator in the order of its first call: all its collectives as one
+// launch for each stream, then all its sends and receives likewise. (NCCL would put both into one kernel.) Set-ups
+// cannot stand with operations in a group, as in NCCL.
 #pragma once
 #include <memory>
 #include <vector>
@@ -33,18 +33,16 @@ class Group {
   void fail(Result result);
 
  private:
-  struct PendingCollective {
-    Collective collective;
+  // What is launched together, in call order.
+  template <class Operation>
+  struct Launch {
     streams::Handle stream;
-  };
-  struct PendingTransfers {
-    streams::Handle stream;
-    std::vector<Transfer> transfers;
+    std::vector<Operation> operations;
   };
   struct Operations {
     CommunicatorPtr communicator;
-    std::vector<PendingCollective> collectives;
-    std::vector<PendingTransfers> transfers;
+    std::vector<Launch<Collective>> collectives;
+    std::vector<Launch<Transfer>> transfers;
   };
   struct PendingSetup {
     std::shared_ptr<Setup> setup;
@@ -53,6 +51,8 @@ class Group {
   };
 
   Operations& operations_of(const CommunicatorPtr& communicator);
+  template <class Operation>
+  static void add_to(std::vector<Launch<Operation>>& launches, const Operation& operation, streams::Handle stream);
   static void issue(const Operations& operations);
   static Result run(std::vector<PendingSetup> setups);
 

@@ -34,6 +34,11 @@ PHANTORA_EXPORT void phantora_memory(uint64_t allocated_bytes, uint64_t reserved
 PHANTORA_EXPORT int phantora_counter(const char* name, uint64_t* value);
 /* What the calling thread waits for outside CUDA and NCCL, "" when it has come (recorder.h, go_outside). */
 PHANTORA_EXPORT void phantora_outside(const char* what);
+/* The calling thread is about to do `what` together with these ranks of the job (`size` of them, in the same order on
+ * all); the clocks of all become that of the last one to come, at phantora_met. In between it calls nothing else here.
+ */
+PHANTORA_EXPORT uint64_t phantora_meet(const char* what, const int* ranks, int size);
+PHANTORA_EXPORT void phantora_met(uint64_t meeting);
 /* What the compiler of a generated kernel tells of it (kernel_description.h); `function` is its CUfunction. 1 if it
  * fits the kernel, else 0. */
 PHANTORA_EXPORT int phantora_describe_kernel(const void* function, const char* text);

@@ -13,6 +13,8 @@ struct Config {
   int rank = 0;
   int node = 0;
   int local_rank = 0;
+  int world_size = 0;  // of an MPI job, which tells it by its ranks; else 0
+  int ranks_per_node = 0;
   std::string run_dir;
   std::string hostname;  // "" when the machine's own name is to be shown
   bool null_sink = false;

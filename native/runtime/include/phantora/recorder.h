@@ -71,6 +71,9 @@ bool query_recording(RecordingId recording);
 int64_t event_time(RecordingId recording);
 std::vector<int64_t> event_times(const std::vector<RecordingId>& recordings);  // all in one exchange
 int64_t host_sync(uint32_t host_group);
+// The same in two steps; the thread calls nothing else of the recorder's in between.
+uint64_t begin_host_sync(uint32_t host_group);
+int64_t end_host_sync(uint64_t request);
 
 // --- definitions. `packed` is the msgpack map of docs/protocol.md with its own id.
 uint32_t next_definition_id(
