@@ -468,6 +468,10 @@ void test_general_nodes() {
   add(set);
   add(copy);
   add(of_type(empty_node));
+  cudaGraphNode_t none = nullptr;
+  set.memset.width = 0;
+  CHECK_EQUAL(cudaGraphAddNode(&none, graph, nullptr, nullptr, 0, &set), cudaErrorInvalidValue);
+  cudaGetLastError();
 
   int called = 0;
   cudaGraphNodeParams host = of_type(host_node), event = of_type(event_record_node), nested = of_type(graph_node);

@@ -76,10 +76,8 @@ Status cudaGraphAddMemcpyNode(NodeHandle* node, GraphHandle graph, const NodeHan
   const Extent& extent = copy->extent;
   bool flat = extent.depth <= 1 || (copy->src.y_size == extent.height && copy->dst.y_size == extent.height);
   if (copy->src_array || copy->dst_array || !flat) {
-    fail("cudaGraphAddMemcpyNode of " PHANTORA_SONAME
-         ": copies of arrays, and of boxes that are not whole planes, are not "
-         "emulated yet",
-         "copy plane by plane");
+    fail("cudaGraphAddMemcpyNode of " PHANTORA_SONAME ": copies of arrays, and of parts of planes, are not emulated",
+         "copy plane by plane, each by a node of its own");
   }
   const void* src = at(copy->src, copy->src_position);
   void* dst = at(copy->dst, copy->dst_position);
@@ -92,7 +90,6 @@ Status cudaGraphAddMemcpyNode(NodeHandle* node, GraphHandle graph, const NodeHan
 Status cudaGraphAddMemsetNode(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies, size_t count,
                               const MemsetParameters* set) {
   if (!set || !is_element(set->element_bytes) || !transfer::is_device(set->dst)) return done(Status::invalid_value);
-  if (set->width == 0 || set->height == 0) return done(Status::invalid_value);
   return add(node, graph, dependencies, count, [set](Scratch& scratch) {
     transfer::Rows rows{set->width * set->element_bytes, set->height, set->pitch, 0};
     transfer::set(scratch.id(), set->dst, &set->value, set->element_bytes, rows);

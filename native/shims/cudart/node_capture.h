@@ -24,7 +24,7 @@ class Scratch {
   streams::Info info_;
 };
 
-// `call` is to give one piece of work to the stream of a Scratch.
+// `call` is to give one piece of work to the stream of a Scratch. Nothing to do is no node, and an error.
 template <typename Call>
 Status add(NodeHandle* out, GraphHandle handle, const NodeHandle* dependencies, size_t count, Call call) {
   graphs::Graph* graph = graphs::find_graph(handle);
@@ -33,7 +33,9 @@ Status add(NodeHandle* out, GraphHandle handle, const NodeHandle* dependencies, 
   captures::Error begun =
       captures::begin(scratch.id(), device::current(), captures::Mode::relaxed, graph, nodes_of(dependencies, count));
   if (begun != captures::Error::none) return done(begun);
+  size_t nodes = graph->nodes.size();
   Status status = call(scratch);
+  if (status == Status::success && graph->nodes.size() == nodes) status = done(Status::invalid_value);
   if (status == Status::success) *out = captures::info(scratch.id())->dependencies.front();
   captures::end(scratch.id(), &graph);
   return status;
