@@ -26,13 +26,14 @@ class Filling {
         open_(component.flows.size()),
         level_(component.level) {
     for (const FlowId id : component.flows) {
-      if (std::isfinite(demands_[id].max_rate)) capped_.push_back(id);
+      if (grants_[id].capped) capped_.push_back(id);
     }
     stops_.reserve(component.links.size());
     for (const LinkId id : component.links) add_stop(id);
     std::make_heap(stops_.begin(), stops_.end(), std::greater<>());
     std::sort(capped_.begin(), capped_.end(), [this](FlowId x, FlowId y) {
-      return std::pair(demands_[x].max_rate, demands_[x].serial) < std::pair(demands_[y].max_rate, demands_[y].serial);
+      return std::pair(demands_[x].max_rate(), demands_[x].serial) <
+             std::pair(demands_[y].max_rate(), demands_[y].serial);
     });
   }
 
@@ -42,8 +43,8 @@ class Filling {
     while (open_ > 0) {
       const Demand* capped = least_capped();
       const bool has_link = find_least_link();
-      if (capped && (!has_link || capped->max_rate <= stops_.front().rate)) {
-        close(capped_[next_capped_], std::max(level_, capped->max_rate));
+      if (capped && (!has_link || capped->max_rate() <= stops_.front().rate)) {
+        close(capped_[next_capped_], std::max(level_, capped->max_rate()));
       } else if (!close_link()) {
         return false;
       }
@@ -141,12 +142,12 @@ class Filling {
     grants_[id].rate = rate;
     level_ = rate;
     --open_;
-    for (const Use& use : demands_[id].links) {
-      Link& link = links_[use.link];
-      link.room -= use.weight * rate;
-      link.weight -= use.weight;
+    demands_[id].each_link([&](LinkId on, double weight) {
+      Link& link = links_[on];
+      link.room -= weight * rate;
+      link.weight -= weight;
       --link.open;
-    }
+    });
   }
 
   Table<LinkId, Link>& links_;

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "activity.h"
@@ -48,17 +47,40 @@ struct alignas(64) Flow {
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 // What a flow asks the solver for, and what it is granted: apart from each other and from the rest of the flow, because
-// solving looks at the grants of a component's flows again and again, in no order that a cache would like.
-struct Demand {
-  std::span<const Use> links;
-  double max_rate = 0;
+// solving looks at the grants of a component's flows again and again, in no order that a cache would like. A demand is
+// a cache line: a few links are held in it, more are the activity's.
+struct alignas(64) Demand {
+  static constexpr size_t kFew = 4;
+  static constexpr LinkId kNone{UINT32_MAX};
+
+  double weight[kFew] = {};
+  LinkId link[kFew] = {kNone, kNone, kNone, kNone};
+  const Activity* activity = nullptr;
   uint64_t serial = 0;  // flows in the order in which they joined; equal times by precedence
 
-  // Lies anywhere in memory, and is asked for kAhead flows before it is needed.
-  void prefetch() const {
-    __builtin_prefetch(links.data());
-    __builtin_prefetch(links.data() + 3);
+  Demand() = default;
+  explicit Demand(const Activity& of) : activity(&of) {
+    if (of.links.size() > kFew) return;
+    for (size_t i = 0; i < of.links.size(); ++i) {
+      link[i] = of.links[i].link;
+      weight[i] = of.links[i].weight;
+    }
   }
+
+  // Calls visit(link, weight) for each link.
+  template <class Visit>
+  void each_link(Visit visit) const {
+    if (link[0] != kNone) {
+      for (size_t i = 0; i < kFew && link[i] != kNone; ++i) visit(link[i], weight[i]);
+    } else if (activity) {
+      for (const Use& use : activity->links) visit(use.link, use.weight);
+    }
+  }
+
+  double max_rate() const { return activity->max_rate; }
+
+  // Lies anywhere in memory, and is asked for kAhead flows before it is needed.
+  void prefetch() const { __builtin_prefetch(this); }
   static constexpr size_t kAhead = 3;
 };
 
@@ -67,6 +89,7 @@ struct Grant {
 
   double rate = 0;         // kOpen while the solver works, kUnlimited for a newcomer, 0 before
   uint32_t component = 0;  // number of the last one that the flow belonged to
+  bool capped = false;     // has a finite largest rate
 
   bool open() const { return rate < 0; }
 };

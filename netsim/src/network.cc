@@ -71,8 +71,8 @@ FlowId FlowNetwork::add(Flow flow) {
     demands_.resize(index(id) + 1);
     grants_.resize(index(id) + 1);
   }
-  demands_[id] = activity ? Demand{.links = activity->links, .max_rate = activity->max_rate} : Demand{};
-  grants_[id] = {};
+  demands_[id] = activity ? Demand(*activity) : Demand{};
+  grants_[id] = {.capped = activity && std::isfinite(activity->max_rate)};
   return id;
 }
 
@@ -138,11 +138,11 @@ void FlowNetwork::end(FlowId id, std::vector<Owner>& ended) {
 void FlowNetwork::leave(FlowId id) {
   const Flow& flow = flows_[id];
   if (flow.speed > 0) {
-    for (const Use& use : demands_[id].links) {
-      std::vector<Share>& shares = links_[use.link].shares;
+    demands_[id].each_link([&](LinkId link, double) {
+      std::vector<Share>& shares = links_[link].shares;
       shares.erase(std::find_if(shares.begin(), shares.end(), [id](const Share& share) { return share.flow == id; }));
-      touch(use.link);
-    }
+      touch(link);
+    });
   }
   overlap_.leave(id, flow);
   flows_.remove(id);
@@ -167,11 +167,10 @@ void FlowNetwork::settle() {
 void FlowNetwork::join(FlowId id) {
   demands_[id].serial = serials_++;
   grants_[id].rate = kUnlimited;
-  const std::span<const Use> uses = demands_[id].links;
-  for (const Use& use : uses) {
-    links_[use.link].shares.push_back({id, use.weight});
-    touch(use.link);
-  }
+  demands_[id].each_link([&](LinkId link, double weight) {
+    links_[link].shares.push_back({id, weight});
+    touch(link);
+  });
 }
 
 void FlowNetwork::touch(LinkId link) {
@@ -184,7 +183,7 @@ void FlowNetwork::touch(LinkId link) {
 // of them was full, or will be. Those that will be full there get it as their level.
 double FlowNetwork::first_change() {
   double level = kUnlimited;
-  for (const FlowId id : newcomers_) level = std::min(level, demands_[id].max_rate);
+  for (const FlowId id : newcomers_) level = std::min(level, demands_[id].max_rate());
   full_at_.clear();
   for (const LinkId id : touched_) {
     full_at_.push_back(full_at(links_[id]));
@@ -285,18 +284,18 @@ void FlowNetwork::visit_flows(const Link& link) {
 // Gives back what the flow had on its links, which belong to the component now.
 void FlowNetwork::open(FlowId id, double rate) {
   grants_[id].rate = Grant::kOpen;
-  for (const Use& use : demands_[id].links) {
-    Link& link = links_[use.link];
+  demands_[id].each_link([&](LinkId on, double weight) {
+    Link& link = links_[on];
     if (link.component != component_.number) {
       link.component = component_.number;
       link.weight = 0;
       link.open = 0;
-      component_.links.push_back(use.link);
+      component_.links.push_back(on);
     }
-    link.room += use.weight * rate;
-    link.weight += use.weight;
+    link.room += weight * rate;
+    link.weight += weight;
     ++link.open;
-  }
+  });
 }
 
 void FlowNetwork::change_speed(FlowId id) {
