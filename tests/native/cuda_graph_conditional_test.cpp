@@ -1,6 +1,6 @@
 // Conditional nodes of CUDA graphs, and nodes by general parameters. Case "semantics": what programs can see, without a
-// simulator; but for the kernel that sets conditions, which a GPU would need the code of, all of it holds there, too.
-// The others: what a launch records, and how those end that nobody can know the condition of.
+// simulator; but for the kernel that sets conditions, which a GPU would need the code of, and unknown predicates, all
+// of it holds there, too. The others: what a launch records, and how those end that nobody can know the condition of.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "cuda.h"
+#include "phantora/counters.h"
 #include "phantora/graph.h"
 #include "phantora/kernels.h"
 
@@ -377,6 +378,20 @@ void test_loop_in_a_branch() {
   }
 }
 
+// Of the emulation alone: nothing has computed the predicate, so it is false, and counted as a read of such a value.
+void test_unknown_predicates() {
+  cudaStream_t stream = new_stream();
+  bool* flag = flags_on_device();
+  auto* memory = on_device<char>({5});
+  cudaGraphExec_t executable = instantiated(captured(stream, [&] {
+    capture_conditional(stream, if_type, flag, [&](cudaStream_t own, auto) { set_memory(memory, 1, own); });
+  }));
+  uint64_t before = phantora::counters::unknown_reads.value;
+  run(executable, stream);
+  CHECK_EQUAL(value_of(memory), 5);
+  CHECK_EQUAL(phantora::counters::unknown_reads.value - before, 1u);
+}
+
 void test_what_is_refused() {
   cudaStream_t stream = new_stream();
   cudaGraph_t graph = new_graph(), copy = nullptr;
@@ -502,6 +517,7 @@ void semantics() {
   test_predicates();
   test_loops();
   test_loop_in_a_branch();
+  test_unknown_predicates();
   test_what_is_refused();
   test_updates();
   test_general_nodes();
