@@ -21,6 +21,9 @@ _DISAGREEMENTS_SHOWN = 4
 _FURTHER_COMMUNICATOR = re.compile(r"//cuda//[1-9]\d*'")
 """Ends the key under which PyTorch's process group hands out the id of any NCCL communicator after its first."""
 
+_CONDITION = re.compile("conditional node of a CUDA graph")
+"""In what the runtime says that a launch of such a graph waits for."""
+
 
 @dataclass
 class Whereabouts:
@@ -247,7 +250,15 @@ def _verdict(waits: Mapping[int, list[_Wait]], where: Whereabouts) -> list[str]:
 
 
 def _remedies(where: Whereabouts) -> list[str]:
-    ranks = sorted(rank for rank, what in where.outside.items() if _FURTHER_COMMUNICATOR.search(what))
+    return _remedies_for_communicators(where) + _remedies_for_conditions(where)
+
+
+def _outside_for(where: Whereabouts, what: re.Pattern[str]) -> list[int]:
+    return sorted(rank for rank, text in where.outside.items() if what.search(text))
+
+
+def _remedies_for_communicators(where: Whereabouts) -> list[str]:
+    ranks = _outside_for(where, _FURTHER_COMMUNICATOR)
     if not ranks:
         return []
     return [
@@ -255,4 +266,15 @@ def _remedies(where: Whereabouts) -> list[str]:
         "does so when it uses another GPU than in the group's calls before",
         'hint: docs/running.md, "Fewer ranks than GPUs on a node", has the usual cause; torch.cuda.set_device before '
         "init_process_group, CUDA_VISIBLE_DEVICES, or nodes with as many GPUs as ranks, are the usual remedies",
+    ]
+
+
+def _remedies_for_conditions(where: Whereabouts) -> list[str]:
+    ranks = _outside_for(where, _CONDITION)
+    if not ranks:
+        return []
+    return [
+        f"hint: {named_ranks(ranks)} launched a CUDA graph whose condition (torch.cond, while_loop) hangs on others; a "
+        "GPU's host would go on, here it waits for the value: let nothing that the others need come after the launch "
+        '(docs/virtual_time.md, "Conditional nodes of CUDA graphs")'
     ]

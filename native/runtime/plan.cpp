@@ -193,7 +193,7 @@ void Plan::issue(StreamId stream) const {
 // start when the stream has come to them. Mostly there is nothing to wait for, as values are computed at once. Where
 // one hangs on a collective, it comes when the other ranks have made theirs, for which they need nothing of this one
 // but what is on its streams already. A rank that before that waits for something that this one's host would do after
-// the launch waits for ever, here, though not on GPUs; the launcher then tells that both wait, and for what.
+// the launch waits for ever, though not on GPUs; the simulator then ends the job and says what each waits for.
 void Plan::issue(const Choice& choice, StreamId stream) {
   if (choice.kind == Conditional::Kind::loop) return repeat(choice, stream);
   unsigned value = choice.condition->await(stream);

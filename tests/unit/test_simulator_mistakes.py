@@ -230,6 +230,16 @@ def test_a_rank_that_uses_another_gpu_than_before() -> None:
     assert "Fewer ranks than GPUs on a node" in lines[-1]
 
 
+def test_a_condition_that_hangs_on_what_comes_after_the_launch() -> None:
+    def program(ranks: list[FakeRank]) -> None:
+        what = "the value that a conditional node of a CUDA graph asks for"
+        ranks[0].frames.append((FrameType.OUTSIDE, packed(what=what)))
+        ranks[1].frames.append((FrameType.OUTSIDE, packed(what="key 'go' of a TCPStore")))
+
+    lines = stuck(program, 2)
+    assert lines[-1].startswith("hint: rank 0 launched a CUDA graph whose condition")
+
+
 def test_a_send_without_a_receive() -> None:
     def program(ranks: list[FakeRank]) -> None:
         comms = [world(rank, 2) for rank in ranks]
