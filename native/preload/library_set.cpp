@@ -21,7 +21,7 @@ struct Set {
   char paths[max_libraries][PATH_MAX];
 };
 
-Set set;
+constinit Set set{};  // other libraries' constructors, which come before ours, open libraries
 pthread_once_t listed = PTHREAD_ONCE_INIT;
 pthread_once_t opened = PTHREAD_ONCE_INIT;
 bool open_done = false;

@@ -12,7 +12,7 @@
 // Handles are ints in MPICH and pointers in Open MPI, and some constants differ; the calling convention of both
 // machines that we run on passes either as one word, and it is handed on as it came.
 #include <dlfcn.h>
-#include <limits.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,15 +32,27 @@ using phantora::preload::is_launched_rank;
 
 using Word = uintptr_t;
 
-constexpr const char* libraries[] = {"libmpi.so.40", "libmpi.so.12"};  // Open MPI; MPICH's ABI
+struct Library {
+  const char* name;
+  Word world;              // MPI_COMM_WORLD; 0: an object, below
+  unsigned shared_memory;  // MPI_COMM_TYPE_SHARED
+};
+
+constexpr Library libraries[] = {
+    {"libmpi.so.40", 0, 0},           // Open MPI
+    {"libmpi.so.12", 0x44000000, 1},  // MPICH and those of its ABI
+    {"libmpi_abi.so.0", 0x101, 221},  // MPI 5's own ABI
+    {"libmpi_abi.so.1", 0x101, 221},
+};
+constexpr const char* world_of_open_mpi = "ompi_mpi_comm_world";
 constexpr int success = 0;
 constexpr int64_t ns_per_s = 1'000'000'000;
 
 // Of MPI. Python opens libmpi for itself alone.
 void* find(const char* name, void* where) {
   void* found = dlsym(where, name);
-  for (const char* library : libraries) {
-    if (!found) found = hidden(library, name);
+  for (const Library& library : libraries) {
+    if (!found) found = hidden(library.name, name);
   }
   return found;
 }
@@ -55,7 +67,7 @@ Result call(const char* name, Words... words) {
 // --- waiting
 
 constexpr int yields_before_sleep = 100;
-constexpr timespec nap = {.tv_sec = 0, .tv_nsec = 200'000};
+constexpr timespec nap = {.tv_sec = 0, .tv_nsec = 1'000'000};
 
 __attribute__((tls_model("initial-exec"))) thread_local int depth = 0;
 __attribute__((tls_model("initial-exec"))) thread_local int yields = 0;
@@ -95,16 +107,19 @@ bool is_rank() { return is_launched_rank() && runtime().active(); }
 
 // --- members
 
-// MPI_COMM_WORLD of Open MPI, null in others. A program may hold a copy of it, which then is the one that counts.
-void* world_of_open_mpi() { return find("ompi_mpi_comm_world", RTLD_DEFAULT); }
-
-Word world() {
-  constexpr Word of_mpich = 0x44000000;
-  void* of_open_mpi = world_of_open_mpi();
-  return of_open_mpi ? reinterpret_cast<Word>(of_open_mpi) : of_mpich;
+const Library& library() {
+  for (const Library& each : libraries) {
+    if (hidden(each.name, "MPI_Init")) return each;
+  }
+  fail("a rank uses an MPI library that is none of Open MPI, MPICH and their like", "libmpi",
+       "docs/running.md, \"MPI\"");
 }
 
-int shared_memory() { return world_of_open_mpi() ? 0 : 1; }  // MPI_COMM_TYPE_SHARED
+// A program may hold a copy of Open MPI's, which then is the one that counts.
+Word world() {
+  Word handle = library().world;
+  return handle ? handle : reinterpret_cast<Word>(find(world_of_open_mpi, RTLD_DEFAULT));
+}
 
 // Their ranks in MPI_COMM_WORLD, which are those of the job.
 class Members {
@@ -144,20 +159,58 @@ int meet(const char* what, Word communicator) {
 }
 
 template <typename... Words>
-int collective(const char* name, Word communicator, Words... words) {
-  int result = meet(name, communicator);
+int meet_and_call(const char* what, const char* name, Word communicator, Words... words) {
+  int result = meet(what, communicator);
   if (result != success) return result;
   const Inside inside;
   return call(name, words...);
 }
 
+// The communicator comes last.
+template <typename... Words>
+int collective(const char* what, const char* name, Words... words) {
+  const Word all[] = {words...};
+  return meet_and_call(what, name, all[sizeof...(words) - 1], words...);
+}
+
+// The communicator comes first.
+template <typename... Words>
+int creation(const char* name, Word communicator, Words... words) {
+  return meet_and_call(name, name, communicator, communicator, words...);
+}
+
+// A wait of which no record tells.
+class Outside {
+ public:
+  explicit Outside(const char* what) : tells_(depth == 0 && is_rank()) {
+    if (tells_) runtime().outside(what);
+  }
+  ~Outside() {
+    if (tells_) runtime().outside("");
+  }
+  Outside(const Outside&) = delete;
+
+ private:
+  const bool tells_;
+  const Inside inside_;
+};
+
 template <typename... Words>
 int wait(const char* name, Words... words) {
-  bool tells = depth == 0 && is_rank();
-  const Inside inside;
-  if (tells) runtime().outside(name);
-  int result = call(name, words...);
-  if (tells) runtime().outside("");
+  const Outside outside(name);
+  return call(name, words...);
+}
+
+// Asks for a message until it has come: MPICH's own wait for one does not yield.
+template <typename Ask>
+int probe(const char* name, const Ask& ask) {
+  const Outside outside(name);
+  int found = 0;
+  int result = ask(&found);
+  while (result == success && !found) {
+    sched_yield();
+    result = ask(&found);
+  }
   return result;
 }
 
@@ -194,113 +247,89 @@ EXPORT int MPI_Finalize() {
   return call(__func__);
 }
 
-// --- collectives
+// --- collectives and other waits, by their number of arguments. What has counts has a second function from MPI 4 on,
+// for larger ones, which may meet the first.
 
-EXPORT int MPI_Barrier(Word comm) { return collective(__func__, comm, comm); }
-EXPORT int MPI_Bcast(Word buffer, Word count, Word type, Word root, Word comm) {
-  return collective(__func__, comm, buffer, count, type, root, comm);
+#define PARAMETERS_1 Word a
+#define PARAMETERS_2 PARAMETERS_1, Word b
+#define PARAMETERS_3 PARAMETERS_2, Word c
+#define PARAMETERS_4 PARAMETERS_3, Word d
+#define PARAMETERS_5 PARAMETERS_4, Word e
+#define PARAMETERS_6 PARAMETERS_5, Word f
+#define PARAMETERS_7 PARAMETERS_6, Word g
+#define PARAMETERS_8 PARAMETERS_7, Word h
+#define PARAMETERS_9 PARAMETERS_8, Word i
+#define PARAMETERS_12 PARAMETERS_9, Word j, Word k, Word l
+#define ARGUMENTS_1 a
+#define ARGUMENTS_2 ARGUMENTS_1, b
+#define ARGUMENTS_3 ARGUMENTS_2, c
+#define ARGUMENTS_4 ARGUMENTS_3, d
+#define ARGUMENTS_5 ARGUMENTS_4, e
+#define ARGUMENTS_6 ARGUMENTS_5, f
+#define ARGUMENTS_7 ARGUMENTS_6, g
+#define ARGUMENTS_8 ARGUMENTS_7, h
+#define ARGUMENTS_9 ARGUMENTS_8, i
+#define ARGUMENTS_12 ARGUMENTS_9, j, k, l
+
+#define COLLECTIVE(name, count)                                                               \
+  EXPORT int name(PARAMETERS_##count) { return collective(#name, #name, ARGUMENTS_##count); } \
+  EXPORT int name##_c(PARAMETERS_##count) { return collective(#name, #name "_c", ARGUMENTS_##count); }
+
+#define WAIT(name, count) \
+  EXPORT int name(PARAMETERS_##count) { return wait(#name, ARGUMENTS_##count); }
+
+EXPORT int MPI_Barrier(Word comm) { return collective(__func__, __func__, comm); }
+COLLECTIVE(MPI_Bcast, 5)
+COLLECTIVE(MPI_Gather, 8)
+COLLECTIVE(MPI_Gatherv, 9)
+COLLECTIVE(MPI_Scatter, 8)
+COLLECTIVE(MPI_Scatterv, 9)
+COLLECTIVE(MPI_Allgather, 7)
+COLLECTIVE(MPI_Allgatherv, 8)
+COLLECTIVE(MPI_Alltoall, 7)
+COLLECTIVE(MPI_Alltoallv, 9)
+COLLECTIVE(MPI_Alltoallw, 9)
+COLLECTIVE(MPI_Reduce, 7)
+COLLECTIVE(MPI_Allreduce, 6)
+COLLECTIVE(MPI_Reduce_scatter, 6)
+COLLECTIVE(MPI_Reduce_scatter_block, 6)
+COLLECTIVE(MPI_Scan, 6)
+COLLECTIVE(MPI_Exscan, 6)
+
+WAIT(MPI_Send, 6)
+WAIT(MPI_Send_c, 6)
+WAIT(MPI_Ssend, 6)
+WAIT(MPI_Ssend_c, 6)
+WAIT(MPI_Recv, 7)
+WAIT(MPI_Recv_c, 7)
+WAIT(MPI_Mrecv, 5)
+WAIT(MPI_Mrecv_c, 5)
+WAIT(MPI_Sendrecv, 12)
+WAIT(MPI_Sendrecv_c, 12)
+WAIT(MPI_Wait, 2)
+WAIT(MPI_Waitall, 3)
+WAIT(MPI_Waitany, 4)
+WAIT(MPI_Waitsome, 5)
+
+EXPORT int MPI_Probe(Word from, Word tag, Word comm, Word status) {
+  return probe(__func__, [&](int* found) { return call("MPI_Iprobe", from, tag, comm, found, status); });
 }
-EXPORT int MPI_Gather(Word send, Word sent, Word send_type, Word receive, Word received, Word receive_type, Word root,
-                      Word comm) {
-  return collective(__func__, comm, send, sent, send_type, receive, received, receive_type, root, comm);
+EXPORT int MPI_Mprobe(Word from, Word tag, Word comm, Word message, Word status) {
+  return probe(__func__, [&](int* found) { return call("MPI_Improbe", from, tag, comm, found, message, status); });
 }
-EXPORT int MPI_Gatherv(Word send, Word sent, Word send_type, Word receive, Word received, Word offsets,
-                       Word receive_type, Word root, Word comm) {
-  return collective(__func__, comm, send, sent, send_type, receive, received, offsets, receive_type, root, comm);
-}
-EXPORT int MPI_Scatter(Word send, Word sent, Word send_type, Word receive, Word received, Word receive_type, Word root,
-                       Word comm) {
-  return collective(__func__, comm, send, sent, send_type, receive, received, receive_type, root, comm);
-}
-EXPORT int MPI_Scatterv(Word send, Word sent, Word offsets, Word send_type, Word receive, Word received,
-                        Word receive_type, Word root, Word comm) {
-  return collective(__func__, comm, send, sent, offsets, send_type, receive, received, receive_type, root, comm);
-}
-EXPORT int MPI_Allgather(Word send, Word sent, Word send_type, Word receive, Word received, Word receive_type,
-                         Word comm) {
-  return collective(__func__, comm, send, sent, send_type, receive, received, receive_type, comm);
-}
-EXPORT int MPI_Allgatherv(Word send, Word sent, Word send_type, Word receive, Word received, Word offsets,
-                          Word receive_type, Word comm) {
-  return collective(__func__, comm, send, sent, send_type, receive, received, offsets, receive_type, comm);
-}
-EXPORT int MPI_Alltoall(Word send, Word sent, Word send_type, Word receive, Word received, Word receive_type,
-                        Word comm) {
-  return collective(__func__, comm, send, sent, send_type, receive, received, receive_type, comm);
-}
-EXPORT int MPI_Alltoallv(Word send, Word sent, Word send_offsets, Word send_type, Word receive, Word received,
-                         Word receive_offsets, Word receive_type, Word comm) {
-  return collective(__func__, comm, send, sent, send_offsets, send_type, receive, received, receive_offsets,
-                    receive_type, comm);
-}
-EXPORT int MPI_Alltoallw(Word send, Word sent, Word send_offsets, Word send_types, Word receive, Word received,
-                         Word receive_offsets, Word receive_types, Word comm) {
-  return collective(__func__, comm, send, sent, send_offsets, send_types, receive, received, receive_offsets,
-                    receive_types, comm);
-}
-EXPORT int MPI_Reduce(Word send, Word receive, Word count, Word type, Word op, Word root, Word comm) {
-  return collective(__func__, comm, send, receive, count, type, op, root, comm);
-}
-EXPORT int MPI_Allreduce(Word send, Word receive, Word count, Word type, Word op, Word comm) {
-  return collective(__func__, comm, send, receive, count, type, op, comm);
-}
-EXPORT int MPI_Reduce_scatter(Word send, Word receive, Word counts, Word type, Word op, Word comm) {
-  return collective(__func__, comm, send, receive, counts, type, op, comm);
-}
-EXPORT int MPI_Reduce_scatter_block(Word send, Word receive, Word count, Word type, Word op, Word comm) {
-  return collective(__func__, comm, send, receive, count, type, op, comm);
-}
-EXPORT int MPI_Scan(Word send, Word receive, Word count, Word type, Word op, Word comm) {
-  return collective(__func__, comm, send, receive, count, type, op, comm);
-}
-EXPORT int MPI_Exscan(Word send, Word receive, Word count, Word type, Word op, Word comm) {
-  return collective(__func__, comm, send, receive, count, type, op, comm);
-}
-EXPORT int MPI_Comm_dup(Word comm, Word made) { return collective(__func__, comm, comm, made); }
-EXPORT int MPI_Comm_create(Word comm, Word group, Word made) { return collective(__func__, comm, comm, group, made); }
+
+EXPORT int MPI_Comm_dup(Word comm, Word made) { return creation(__func__, comm, made); }
+EXPORT int MPI_Comm_create(Word comm, Word group, Word made) { return creation(__func__, comm, group, made); }
 EXPORT int MPI_Comm_split(Word comm, Word color, Word key, Word made) {
-  return collective(__func__, comm, comm, color, key, made);
+  return creation(__func__, comm, color, key, made);
 }
 
 // Memory is shared within an emulated node, although MPI could share more.
 EXPORT int MPI_Comm_split_type(Word comm, Word type, Word key, Word info, Word made) {
-  if (depth > 0 || !is_launched_rank() || static_cast<int>(type) != shared_memory()) {
-    return collective(__func__, comm, comm, type, key, info, made);
+  if (depth > 0 || !is_launched_rank() || static_cast<unsigned>(type) != library().shared_memory) {
+    return creation(__func__, comm, type, key, info, made);
   }
-  return collective("MPI_Comm_split", comm, comm, Word{static_cast<unsigned>(phantora::preload::launched_node())}, key,
-                    made);
-}
-
-// --- other waits
-
-EXPORT int MPI_Send(Word buffer, Word count, Word type, Word to, Word tag, Word comm) {
-  return wait(__func__, buffer, count, type, to, tag, comm);
-}
-EXPORT int MPI_Ssend(Word buffer, Word count, Word type, Word to, Word tag, Word comm) {
-  return wait(__func__, buffer, count, type, to, tag, comm);
-}
-EXPORT int MPI_Recv(Word buffer, Word count, Word type, Word from, Word tag, Word comm, Word status) {
-  return wait(__func__, buffer, count, type, from, tag, comm, status);
-}
-EXPORT int MPI_Mrecv(Word buffer, Word count, Word type, Word message, Word status) {
-  return wait(__func__, buffer, count, type, message, status);
-}
-EXPORT int MPI_Sendrecv(Word send, Word sent, Word send_type, Word to, Word send_tag, Word receive, Word received,
-                        Word receive_type, Word from, Word receive_tag, Word comm, Word status) {
-  return wait(__func__, send, sent, send_type, to, send_tag, receive, received, receive_type, from, receive_tag, comm,
-              status);
-}
-EXPORT int MPI_Probe(Word from, Word tag, Word comm, Word status) { return wait(__func__, from, tag, comm, status); }
-EXPORT int MPI_Mprobe(Word from, Word tag, Word comm, Word message, Word status) {
-  return wait(__func__, from, tag, comm, message, status);
-}
-EXPORT int MPI_Wait(Word request, Word status) { return wait(__func__, request, status); }
-EXPORT int MPI_Waitall(Word count, Word requests, Word statuses) { return wait(__func__, count, requests, statuses); }
-EXPORT int MPI_Waitany(Word count, Word requests, Word index, Word status) {
-  return wait(__func__, count, requests, index, status);
-}
-EXPORT int MPI_Waitsome(Word count, Word requests, Word done, Word indices, Word statuses) {
-  return wait(__func__, count, requests, done, indices, statuses);
+  return creation("MPI_Comm_split", comm, Word{static_cast<unsigned>(phantora::preload::launched_node())}, key, made);
 }
 
 // --- what a rank sees of its machine

@@ -22,6 +22,7 @@ FORMS = {
     "phantora bench collectives",
     "phantora topology",
     "phantora run",
+    "phantora run --native-clock",
     "phantora run --record DIR",
     "phantora replay",
     "phantora run --cluster NAME --",

@@ -98,8 +98,8 @@ def test_clocks_meet_where_hosts_do(simulator: Server, tmp_path: Path) -> None:
     ]
     shown = [rank.communicate(timeout=60)[0].decode().split() for rank in ranks]
     cost_ns, return_ns = host_group_cost_ns("MPI_Barrier", RANKS), 500  # host.sync_ns
-    met_ns = 2 * (cost_ns + return_ns) + (RANKS - 1) * 1_000_000  # in MPI_Init and in the barrier
-    nodes = [("dgx-h100-0", "0"), ("dgx-h100-0", "1"), ("dgx-h100-1", "0"), ("dgx-h100-1", "1")]
-    assert shown == [[*node, str(met_ns), "1"] for node in nodes]
+    met_ns = 4 * (cost_ns + return_ns) + (RANKS - 1) * 1_000_000  # MPI_Init, barrier, broadcast, split
+    places = [("dgx-h100-0", "0", "0"), ("dgx-h100-0", "0", "1"), ("dgx-h100-1", "1", "0"), ("dgx-h100-1", "1", "1")]
+    assert shown == [[*place, str(met_ns), "1"] for place in places]
     assert simulator.job is not None
     assert [place[:3] for place in simulator.job.placements] == [(0, 0, 0), (1, 0, 1), (2, 1, 0), (3, 1, 1)]
