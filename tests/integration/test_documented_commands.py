@@ -95,7 +95,7 @@ RUN = {
     "phantora topology dgx-h100:16": Shown(),
     "phantora bench collectives --cluster dgx-h100": Shown(),
     "phantora bench collectives --cluster dgx-h100 --nodes 2 --op all_gather -b 1M -e 1G -f 2 -g 8": Shown(),
-    "phantora bench collectives --cluster dgx-h100 -p 1 -b 1K -e 256M -f 4 --beside printed.txt": Shown(),
+    "phantora bench collectives --cluster dgx-h100 -b 1K -e 256M -f 4 --beside printed.txt": Shown(),
     "phantora bench accuracy --data DATA": Shown(instead=("DATA", str(DATA)), data=True),
     "phantora topology mine.toml --plot fabric.svg": Shown(writes=("fabric.svg",)),
     "phantora doctor": Shown(),

@@ -67,7 +67,9 @@ def test_a_host_that_launches_for_many_gpus_is_waited_for() -> None:
     assert many.mean_ns(10_000) == 8 * DEFAULT_HOST.launch_ns + (10_000 + DEFAULT_HOST.sync_ns) / 10
     assert one.mean_ns(10_000) == 10_000 + (DEFAULT_HOST.launch_ns + DEFAULT_HOST.sync_ns) / 10
     small = ("--cluster", "dgx-h100", "-b", "8", "-e", "8")
-    assert float(lines(*small, "-p", "1")[0][5]) > 8 * DEFAULT_HOST.launch_ns / 1e3 > float(lines(*small)[0][5])
+    assert float(lines(*small)[0][5]) > 8 * DEFAULT_HOST.launch_ns / 1e3 > float(lines(*small, "-p", "8")[0][5])
+    two = (*small, "--nodes", "2")
+    assert lines(*two) == lines(*two, "-p", "8") != lines(*two, "-p", "1")
 
 
 def test_far_from_a_slow_pair_gpus_are_held_up_later() -> None:

@@ -38,7 +38,8 @@ def collectives(
     gpus: Annotated[int | None, typer.Option("-g", "--ngpus", help="GPUs of each node. [default: all]")] = None,
     nodes: Annotated[int | None, typer.Option(help="Nodes. [default: the cluster's]")] = None,
     processes: Annotated[
-        int | None, typer.Option("-p", "--processes", help="Processes that share a node's GPUs. [default: one a GPU]")
+        int | None,
+        typer.Option("-p", "--processes", help="Processes of a node. [default: 1 on one node, else one a GPU]"),
     ] = None,
     iterations: Annotated[
         int, typer.Option("-n", "--iters", min=1, help="Operations in a row; their mean is shown.")
@@ -57,21 +58,23 @@ def collectives(
     Examples:
       phantora bench collectives --cluster dgx-h100
       phantora bench collectives --cluster dgx-h100 --nodes 2 --op all_gather -b 1M -e 1G -f 2 -g 8
-      phantora bench collectives --cluster dgx-h100 -p 1 -b 1K -e 256M -f 4 --beside printed.txt
+      phantora bench collectives --cluster dgx-h100 -b 1K -e 256M -f 4 --beside printed.txt
       NCCL_ALGO=Ring phantora bench collectives --cluster dgx-a100:4 --op all_reduce -b 1K -e 16M -f 4 --explain
     """
     machine = _cluster(cluster, nodes)
     each = machine.node.gpus if gpus is None else gpus
     if not 1 <= each <= machine.node.gpus:
         raise LaunchError(f"-g {each}: a node of {machine.name} has {machine.node.gpus} GPUs", "give 1 to that many")
-    if processes is not None and (processes < 1 or each % processes):
+    if processes is None:  # as nccl-tests is started: without MPI, or with it
+        processes = 1 if machine.nodes == 1 else each
+    if processes < 1 or each % processes:
         raise LaunchError(f"-p {processes} does not divide the {each} GPUs of a node", "give a divisor")
     _one_of("--op", op, OPS)
     _one_of("--dtype", dtype, DTYPES)
     if factor <= 1:
         raise LaunchError(f"-f {factor:g} does not lead to larger sizes", "give more than 1, like -f 2")
     try:
-        table = CollectiveBench(machine, each, machine.nodes, Loop(each // (processes or each), iterations))
+        table = CollectiveBench(machine, each, machine.nodes, Loop(each // processes, iterations))
         first, last = _bytes("-b", begin), _bytes("-e", end)
         if first > last:
             raise LaunchError(f"-b {begin} is more than -e {end}", "sizes go from -b to -e")
