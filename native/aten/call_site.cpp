@@ -8,7 +8,11 @@
 namespace phantora::aten {
 namespace {
 
-bool is_torch(std::string_view file) { return file.find("/torch/") != std::string_view::npos; }
+// PyTorch's own, what it calls itself through (`with` blocks of its generators), and what torch.fx writes.
+bool is_torch(std::string_view file) {
+  return file.find("/torch/") != std::string_view::npos || file.ends_with("/contextlib.py") ||
+         file.starts_with("<eval_with_key>");
+}
 
 }  // namespace
 
