@@ -3,8 +3,8 @@ reaches.
 
 NCCL's choice of algorithm and protocol, what they load and how long they take alone is the matter of
 `phantora_py.nccl`. Here it becomes a transfer for the core: a volume that flows at a common rate, of which each link
-carries its weight, after a latency. Alone it flows at the plan's largest rate; with others on the same links it gets
-its share of their capacity.
+carries its weight (the worst one: 1), after a latency. Alone it flows at the plan's largest rate; with others on the
+same links it gets its share of their capacity.
 """
 
 from __future__ import annotations
@@ -198,10 +198,16 @@ class CollectivePlanner:
         return inside, {link: weight for link, weight in load.items() if is_cable(link)}
 
     def _timed(self, load: Load, volume: int, duration: Duration, algorithm: str, protocol: str) -> Plan:
+        """The load is for a byte of the volume. What flows in the plan is what its worst link carries, so that plans
+        that meet on a link which is the worst of both have equal parts of it, whatever they carry elsewhere."""
         seconds = max(duration.transfer_s, volume / self._local_rate)
-        rate = volume / seconds if volume else self._local_rate
-        links = tuple(sorted((link, weight) for link, weight in load.items() if weight > 0))
-        return Plan(volume, round(duration.latency_s * 1e9), links, rate, algorithm, protocol)
+        capacity = self._topology.capacity
+        used = sorted((link, weight * volume) for link, weight in load.items() if weight * volume > 0)
+        _, worst_bytes = max(used, key=lambda use: use[1] / capacity(use[0]), default=(0, float(volume)))
+        flowing = max(1, round(worst_bytes)) if volume else 0
+        rate = flowing / seconds if volume else self._local_rate
+        links = tuple((link, bytes_ / flowing) for link, bytes_ in used)
+        return Plan(flowing, round(duration.latency_s * 1e9), links, rate, algorithm, protocol)
 
     def _communicator(self, members: tuple[Device, ...]) -> _Communicator:
         if members not in self._communicators:

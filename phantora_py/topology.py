@@ -51,7 +51,7 @@ class Topology:
         return self.cluster.nvlink_bytes_per_s
 
     def capacity(self, link: int) -> float:
-        """Bytes per second."""
+        """Bytes per second; of a cable that changes, the most that it ever has."""
         return self._capacity[link]
 
     def name(self, link: int) -> str:
@@ -203,9 +203,10 @@ class Topology:
     def _change_capacities(self) -> None:
         for change in self.cluster.fabric.link:
             if change.from_ms > 0:
-                rate = self._wiring.ports.rate(change.bandwidth_Gbps, 0)
-                for link in self._wiring.links_between(*change.between):
-                    self.network.change_capacity(round(change.from_ms * 1e6), self._first_cable + link, rate)
+                for number, rate in self._wiring.changed(change):
+                    link = self._first_cable + number
+                    self.network.change_capacity(round(change.from_ms * 1e6), link, rate)
+                    self._capacity[link] = max(self._capacity[link], rate)
 
     def _add_background(self) -> None:
         number = {name: place for place, name in enumerate(self._wiring.nic_names)}

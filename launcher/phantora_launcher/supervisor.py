@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from phantora_launcher import environment, exit_codes, processes
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.janitor import Janitor
+from phantora_launcher.job_cluster import job_cluster
 from phantora_launcher.job_environment import job_environment, rank_variables
 from phantora_launcher.machine import HostTime, machine_lines
 from phantora_launcher.node_names import node_name
 from phantora_launcher.progress import ProgressReader
 from phantora_launcher.run_folder import RunFolder
 from phantora_launcher.simulator import ReportOptions, SimulatorProcess
-from phantora_py.cluster import Cluster, ClusterError, load_cluster
+from phantora_py.cluster import Cluster
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_INTERVAL_S = 0.5
@@ -44,7 +45,7 @@ class Job:
 
 def supervise(job: Job) -> int:
     """Runs the job to its end and returns the exit code of `phantora run`. Raises LaunchError if it cannot start."""
-    cluster = _load(job.cluster)
+    cluster = job_cluster(job.cluster)
     _check_command(job.command)
     _check_outputs(job.report)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, signal.SIGCHLD})
@@ -63,14 +64,6 @@ def _supervise_in_folder(job: Job, cluster: Cluster, folder: RunFolder) -> int:
     finally:
         folder.remove()
         janitor.dismiss()
-
-
-def _load(name: str) -> Cluster:
-    try:
-        return load_cluster(name).in_environment(os.environ)
-    except ClusterError as error:
-        what, _, hint = str(error).partition("\n  hint: ")
-        raise LaunchError(what, hint) from error
 
 
 def _check_command(command: Sequence[str]) -> None:

@@ -37,11 +37,14 @@ class Wiring:
         return [nic_name(node, nic) for node in range(self.ports.nodes) for nic in range(self.ports.nics)]
 
     @cached_property
+    def _nics(self) -> frozenset[str]:
+        return frozenset(self.nic_names)
+
+    @cached_property
     def switch_names(self) -> list[str]:
         """In the order in which the cables name them."""
         names = dict.fromkeys(end for cable in self.cables for end in (cable.a, cable.b))
-        nics = set(self.nic_names)
-        return [name for name in names if name not in nics]
+        return [name for name in names if name not in self._nics]
 
     @cached_property
     def capacities(self) -> list[float]:
@@ -69,12 +72,12 @@ class Wiring:
         cable = self.cables[link // 2]
         return f"{cable.b} > {cable.a}" if link % 2 else f"{cable.a} > {cable.b}"
 
-    def links_between(self, a: str, b: str) -> list[int]:
-        """Directed links from a to b and back."""
+    def changed(self, change: LinkChange) -> list[tuple[int, float]]:
+        """The directed links that a change is about, and the rate that it gives them."""
         return [
-            2 * number + way
+            (2 * number + way, self._with_rate(cable, change.bandwidth_Gbps).bytes_per_s)
             for number, cable in enumerate(self.cables)
-            if _pair(cable) == frozenset((a, b))
+            if _pair(cable) == frozenset(change.between)
             for way in range(2)
         ]
 
@@ -87,8 +90,14 @@ class Wiring:
     def _as_changed(self, cable: Cable) -> Cable:
         for change in self.fabric.link:
             if frozenset(change.between) == _pair(cable) and change.from_ms == 0:
-                return cable._replace(bytes_per_s=self.ports.rate(change.bandwidth_Gbps, cable.bytes_per_s))
-        return cable
+                return self._with_rate(cable, change.bandwidth_Gbps)
+        return self._with_rate(cable, None)
+
+    def _with_rate(self, cable: Cable, gigabits: float | None) -> Cable:
+        """At that rate, or its own; a NIC's cable is no faster than its port."""
+        rate = self.ports.rate(gigabits, cable.bytes_per_s)
+        at_port = not self._nics.isdisjoint(_pair(cable))
+        return cable._replace(bytes_per_s=min(rate, self.ports.bytes_per_s) if at_port else rate)
 
     def _check_names(self, cables: Sequence[Cable]) -> None:
         known = {_pair(cable) for cable in cables}

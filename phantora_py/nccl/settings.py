@@ -35,6 +35,17 @@ VARIABLES = (
 )
 """Those that are read."""
 
+_OTHERS = """
+BUFFSIZE CGA_CLUSTER_SIZE CROSS_NIC CTA_POLICY GRAPH_FILE GRAPH_REGISTER IB_DISABLE IB_QPS_PER_CONNECTION
+IB_SPLIT_DATA_ON_QPS LL128_BUFFSIZE LL_BUFFSIZE LOCAL_REGISTER MAX_P2P_NCHANNELS MIN_P2P_NCHANNELS MNNVL_ENABLE
+NCHANNELS_PER_NET_PEER NET NET_DISABLE_INTRA NET_GDR_LEVEL NET_GDR_READ NET_PLUGIN NSOCKS_PERTHREAD NVLS_NCHANNELS
+P2P_DIRECT_DISABLE P2P_NET_CHUNKSIZE P2P_NVL_CHUNKSIZE P2P_PCI_CHUNKSIZE P2P_PXN_LEVEL P2P_USE_CUDA_MEMCPY PXN_DISABLE
+SHM_DISABLE SINGLE_RING_THRESHOLD SOCKET_IFNAME SOCKET_NTHREADS THREAD_THRESHOLDS TOPO_FILE TUNER_CONFIG_FILE
+TUNER_PLUGIN
+"""
+_NOT_MODELLED = frozenset(f"NCCL_{name}" for name in _OTHERS.split())
+"""Those that would change times, and are not."""
+
 
 class SettingError(ValueError):
     """A variable that NCCL refuses; the message ends in a hint."""
@@ -106,6 +117,13 @@ class Settings:
         return found != self.hca.startswith("^")
 
 
+def not_modelled(variables: Mapping[str, str]) -> list[str]:
+    """Those that are set, would change what NCCL does on a real machine, and have no effect here."""
+    settings = Settings.read({name: variables[name] for name in VARIABLES if name in variables})
+    hca = ["NCCL_IB_HCA"] if settings.hca and not any(map(settings.uses_nic, range(_MOST_NICS))) else []
+    return sorted([*_NOT_MODELLED.intersection(variables), *hca])
+
+
 def _number(variables: Mapping[str, str], name: str, default: int) -> int:
     """NCCL takes what is no number as not set, and says so in its log."""
     try:
@@ -123,6 +141,7 @@ def _channels(variables: Mapping[str, str]) -> tuple[int | None, int | None]:
 
 
 _MAX_CHANNELS = 64
+_MOST_NICS = 128
 _WARP = 32
 _MAX_THREADS = 512
 

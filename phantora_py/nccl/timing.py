@@ -16,7 +16,7 @@ from phantora_py.nccl.fitted import INSIDE, OUTSIDE, Inside, Outside
 from phantora_py.nccl.group import Group
 from phantora_py.nccl.layout import Layout
 from phantora_py.nccl.pairs import Split, all_channels, split
-from phantora_py.nccl.tuner import Choice
+from phantora_py.nccl.tuner import NVLS_CHANNELS, Choice
 from phantora_py.topology import Load
 
 _HALF_BYTES = 16 << 20
@@ -92,12 +92,13 @@ class Timing:
             return 0.0
         group, inside = self._group, self.inside
         rate = group.rate(layout.inside)
+        settings = group.settings
         if choice.algorithm.is_nvls:
-            return 1 / (rate * inside.nvls_efficiency)
+            part = min(1.0, (settings.max_channels or NVLS_CHANNELS) / NVLS_CHANNELS)
+            return 1 / (rate * inside.nvls_efficiency * part)
         seconds = 1 / (rate * inside.efficiency[choice.protocol.number])
         if choice.algorithm is Algorithm.RING:
             seconds *= 1 + inside.edge / (passes(op) * (group.size - 1))
-        settings = group.settings
         if settings.max_channels is not None or settings.threads is not None:
             rate = choice.channels * inside.channel_GBps * 1e9 * (settings.threads or _MOST_THREADS) / _MOST_THREADS
             seconds = max(seconds, self._busiest_port(layout.inside) / rate)

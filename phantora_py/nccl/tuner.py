@@ -28,6 +28,8 @@ _UNORDERED = frozenset({"efa-1"})
 _THRESHOLDS = (8, 8, 64)
 """Bytes for each thread from which on a further channel is used."""
 _THREADS = (512, 640, 512)
+NVLS_CHANNELS = 16
+"""At the most; they fill the ports together."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Tuner:
     def _channels(self, algorithm: Algorithm, protocol: Protocol, size_bytes: int) -> int:
         channels = self._group.channels
         if algorithm.is_nvls:
-            return min(channels, 16)
+            return min(channels, NVLS_CHANNELS)
         threads = _THREADS[protocol.number]
         if protocol is not Protocol.LL128 and self._group.settings.threads is not None:
             threads = self._group.settings.threads

@@ -212,3 +212,25 @@ def test_nvls_adds_up_in_the_switch(tmp_path: Path) -> None:
     node = cluster(tmp_path, 1, NODE + 'kind = "nvswitch"', gpus=8)
     inside = FITTED.inside["hopper"]
     assert all_reduce_rate(node) == pytest.approx(PORT * inside.nvls_efficiency / (1 + 1 / 8), rel=2e-3)
+
+
+def test_a_collective_and_others_traffic_share_a_nic_equally(tmp_path: Path) -> None:
+    """Whatever the collective carries elsewhere: here a byte of it is an eighth on each NIC."""
+    alone = cluster(tmp_path, 2, 'kind = "switch"', gpus=8)
+    background = 'from = "node0.nic0"\nto = "node1.nic0"\nbandwidth_Gbps = 100\nfrom_ms = 0\nuntil_ms = 1e6'
+    shared = cluster(tmp_path, 2, f'kind = "switch"\n[[fabric.background]]\n{background}', gpus=8)
+    assert all_reduce_rate(shared) == pytest.approx(all_reduce_rate(alone) / RING / 2, rel=2e-3)
+
+
+def test_a_cable_that_starts_slow_is_as_fast_as_others_when_it_recovers(tmp_path: Path) -> None:
+    link = '[[fabric.link]]\nbetween = ["node0.nic0", "switch"]\nbandwidth_Gbps = '
+    recovered = cluster(tmp_path, 2, f'kind = "switch"\n{link}10\n{link}100\nfrom_ms = 1')
+    assert rates(recovered, [(0, 1)]) == pytest.approx([N * PAIR], rel=2e-3)
+    assert rates(cluster(tmp_path, 2, f'kind = "switch"\n{link}10'), [(0, 1)]) == pytest.approx(
+        [N / 10 * PAIR], rel=2e-3
+    )
+
+
+def test_a_nic_s_cable_is_no_faster_than_its_port(tmp_path: Path) -> None:
+    fast = cluster(tmp_path, 2, 'kind = "graph"\ncables = [["node0", "s", 3200], ["node1", "s", 3200]]')
+    assert rates(fast, [(0, 1)]) == pytest.approx([N * PAIR], rel=2e-3)

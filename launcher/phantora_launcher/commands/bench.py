@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import Annotated
 import typer
 
 from phantora_launcher.errors import LaunchError
-from phantora_py.cluster import Cluster, ClusterError, load_cluster
+from phantora_launcher.job_cluster import job_cluster
+from phantora_py.cluster import Cluster
 from phantora_py.nccl.bench import DTYPES, OPS, CollectiveBench, Line, Loop, sizes
 
 MOST_BYTES = 1 << 50
@@ -111,11 +111,7 @@ def _cluster(name: str, nodes: int | None) -> Cluster:
     if nodes is not None:
         base, _, count = name.rpartition(":")
         name = f"{base if base and count.isdigit() else name}:{nodes}"
-    try:
-        return load_cluster(name).in_environment(os.environ)
-    except ClusterError as error:
-        what, _, hint = str(error).partition("\n  hint: ")
-        raise LaunchError(what, hint) from error
+    return job_cluster(name)
 
 
 def _bytes(option: str, text: str) -> int:

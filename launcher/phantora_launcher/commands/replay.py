@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from phantora_launcher.errors import LaunchError
+from phantora_launcher.job_cluster import in_our_environment
 from phantora_py.cluster import ClusterError, load_cluster
 from phantora_py.engines import FusedEngine
 from phantora_py.frames import ProtocolError
@@ -48,7 +48,7 @@ def replay(
     started_s = time.monotonic()
     try:
         recorded = Recording.read(recording)
-        chosen = recorded.cluster if cluster is None else load_cluster(cluster).in_environment(os.environ)
+        chosen = in_our_environment(recorded.cluster if cluster is None else load_cluster(cluster))
         job = recorded_job(recorded, FusedEngine(chosen.gpu), chosen)
         report = Report(job.world_size, job.catalogue)
         job.observers.append(report)
