@@ -223,6 +223,11 @@ def _parse(source: str, nodes: int | None) -> Cluster:
         raise ClusterError(f"{source}: not valid TOML: {error}\n  hint: see docs/clusters.md for an example") from error
     if nodes is not None:
         table["nodes"] = nodes
+    return read_cluster(table, source, text)
+
+
+def read_cluster(table: object, source: str, text: str = "") -> Cluster:
+    """The cluster that a file's table describes; `text` is that of the file. Raises ClusterError."""
     try:
         cluster = Cluster.model_validate(table, context={"folder": Path(source).parent})
         _ = cluster.wiring

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from phantora_py.cluster import Cluster, Device
@@ -33,7 +34,19 @@ def placements(told: Fields, cluster: Cluster) -> tuple[Placement, ...]:
     found = sorted(_placement(entry, cluster, world_size) for entry in told.maps("ranks"))
     if [placement.rank for placement in found] != list(range(world_size)):
         raise ProtocolError(f"JOB places {len(found)} ranks, not each of {world_size} once")
+    _check_apart(found)
     return tuple(found)
+
+
+def _check_apart(found: Sequence[Placement]) -> None:
+    """No two ranks have one place."""
+    owners: dict[tuple[int, int], int] = {}
+    for place in found:
+        other = owners.setdefault((place.node, place.local_rank), place.rank)
+        if other != place.rank:
+            raise ProtocolError(
+                f"JOB places ranks {other} and {place.rank} both as local rank {place.local_rank} of node {place.node}"
+            )
 
 
 def _consecutive(hello: Fields, cluster: Cluster) -> tuple[Placement, ...]:
@@ -54,5 +67,5 @@ def _placement(entry: Fields, cluster: Cluster, world_size: int) -> Placement:
         entry.integer("rank", 0, world_size - 1),
         entry.integer("node", 0, cluster.nodes - 1),
         entry.integer("local_rank", 0),
-        entry.integer("pid", 0),
+        entry.integer("pid", default=0),
     )

@@ -10,34 +10,39 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from phantora_py.cluster import Cluster
+from phantora_py.cluster import Cluster, read_cluster
+from phantora_py.fields import Fields
 from phantora_py.frames import FrameReader, FrameType, ProtocolError, frame
 from phantora_py.output import Output, until_it_fails
-from phantora_py.placement import Placement
+from phantora_py.placement import Placement, placements
 
 SCHEMA = "phantora.recording/1"
+_JOB_NAME = "job.json"
 _CHUNK_BYTES = 1 << 20
 
 
 class Recorder(Output):
     """Writes a recording while the job runs. Raises OSError if the folder cannot be made."""
 
-    def __init__(self, folder: Path, cluster: Cluster) -> None:
+    def __init__(self, folder: Path, cluster: Cluster, cluster_name: str | None = None) -> None:
+        """`cluster_name` is what the user called the cluster."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._cluster = cluster
+        self._cluster_name = cluster_name or cluster.name
         self._files: dict[int, BinaryIO] = {}
 
     @until_it_fails
     def job(self, placements: Sequence[Placement]) -> None:
         table = {
             "schema": SCHEMA,
+            "cluster_name": self._cluster_name,
             "cluster": self._cluster.model_dump(mode="json", by_alias=True),
             "ranks": [{"rank": place.rank, "node": place.node, "local_rank": place.local_rank} for place in placements],
         }
-        (self._folder / "job.json").write_text(json.dumps(table, indent=1) + "\n")
+        (self._folder / _JOB_NAME).write_text(json.dumps(table, indent=1) + "\n")
 
     @until_it_fails
     def frame(self, rank: int, kind: int, payload: bytes) -> None:
@@ -57,24 +62,70 @@ class Recording:
     placements: tuple[Placement, ...]
     streams: tuple[tuple[tuple[int, bytes], ...], ...]
     """Per rank its (type, payload) in order."""
+    cluster_name: str = ""
+    """What the user called the cluster."""
 
     @classmethod
     def read(cls, folder: Path) -> Recording:
-        """Raises OSError, ProtocolError."""
-        table = json.loads((folder / "job.json").read_text())
-        if table.get("schema") != SCHEMA:
-            raise ProtocolError(
-                f"{folder}: schema {table.get('schema')!r}, this version reads {SCHEMA!r}\n  hint: record the job again"
-            )
-        placements = tuple(Placement(place["rank"], place["node"], place["local_rank"], 0) for place in table["ranks"])
-        streams = (tuple(read_frames(_rank_file(folder, place.rank))) for place in placements)
-        return cls(Cluster.model_validate(table["cluster"]), placements, tuple(streams))
+        """Raises OSError, ProtocolError, ClusterError."""
+        file = folder / _JOB_NAME
+        table = _job_table(file)
+        cluster = read_cluster(table.get("cluster"), str(file))
+        where = _placements(table.get("ranks"), cluster, file)
+        streams = tuple(_stream(_rank_file(folder, place.rank), place.rank) for place in where)
+        return cls(cluster, where, streams, str(table.get("cluster_name", cluster.name)))
+
+    @property
+    def ended_early(self) -> list[int]:
+        """Ranks that have not said farewell."""
+        return [
+            rank
+            for rank, stream in enumerate(self.streams)
+            if not any(kind == FrameType.BYE for kind, _payload in reversed(stream))
+        ]
+
+
+def _job_table(file: Path) -> dict[str, Any]:
+    try:
+        table = json.loads(file.read_text())
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"{file}: not valid JSON: {error}\n  hint: record the job again") from error
+    schema = table.get("schema") if isinstance(table, dict) else None
+    if schema != SCHEMA:
+        raise ProtocolError(f"{file}: schema {schema!r}, this version reads {SCHEMA!r}\n  hint: record the job again")
+    return dict(table)
+
+
+def _placements(ranks: object, cluster: Cluster, file: Path) -> tuple[Placement, ...]:
+    """Where job.json says that the ranks were. Raises ProtocolError."""
+    if not isinstance(ranks, list) or not ranks:
+        raise ProtocolError(f"{file}: names no ranks\n  hint: record the job again")
+    try:
+        return placements(Fields({"world_size": len(ranks), "ranks": ranks}, "JOB"), cluster)
+    except ProtocolError as error:
+        raise ProtocolError(f"{file}: {error}\n  hint: record the job again") from error
+
+
+def _stream(path: Path, rank: int) -> tuple[tuple[int, bytes], ...]:
+    """What a rank sent, from its HELLO on. Raises OSError, ProtocolError."""
+    if not path.exists() or not path.stat().st_size:
+        state = "is empty" if path.exists() else "is missing"
+        raise ProtocolError(
+            f"{path}: {state}; nothing is known of what rank {rank} did\n"
+            "  hint: was the folder copied as a whole? a rank that uses no GPU cannot be replayed"
+        )
+    stream = tuple(read_frames(path))
+    kind, payload = stream[0]
+    if kind != FrameType.HELLO:
+        raise ProtocolError(f"{path}: begins with a frame of type {kind}, not HELLO\n  hint: record the job again")
+    said = Fields.decode(payload, f"{path}: HELLO").integer("rank")
+    if said != rank:
+        raise ProtocolError(f"{path}: is what rank {said} sent, not rank {rank}\n  hint: was the file renamed?")
+    return stream
 
 
 def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(type, payload) of each frame in a rank's file; none if the rank never connected. Raises ProtocolError."""
-    if not path.exists():
-        return
+    """(type, payload) of each frame in a rank's file. Raises OSError, ProtocolError."""
     reader = FrameReader()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):

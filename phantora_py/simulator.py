@@ -8,14 +8,12 @@ written; 2 for a wrong command line or cluster; 70 when the job could not be sim
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import os
 import signal
 import stat
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from phantora_py.definitions import CostEngine
 from phantora_py.engines import FusedEngine
 from phantora_py.job import Job
 from phantora_py.outbox import Outbox
+from phantora_py.output import Output, ReportFile, tell_what_is_lost
 from phantora_py.placement import Placement, placements
 from phantora_py.progress import Progress
 from phantora_py.recording import Recorder
@@ -57,10 +56,10 @@ class _Simulator:
         self._cluster = cluster
         self._options = options
         self._engine: CostEngine = FusedEngine(cluster.gpu)
-        self._recorder = Recorder(options.record, cluster) if options.record else None
+        self._recorder = Recorder(options.record, cluster, options.cluster) if options.record else None
         self._report: Report | None = None
         self._trace: TraceWriter | None = None
-        self._json_failure: OSError | None = None
+        self._json = ReportFile(options.json or options.run_dir / _RESULT_NAME)
         self._server = Server(
             options.run_dir,
             self._make_job,
@@ -81,14 +80,16 @@ class _Simulator:
             print("phantora: nothing to report: no process of the job used CUDA", flush=True)
         else:
             job.finish()
-            self._write(self._result(job, time.monotonic() - started_s))
+            result = self._result(job, time.monotonic() - started_s)
+            print_report(result, self._options.all_ranks)
+            self._json.write(result)
         for output in (self._trace, self._recorder):
             if output is not None:
                 output.close()
-        is_complete = self._tell_what_is_lost()
+        is_lost = tell_what_is_lost(self._outputs())
         if self._server.failure is not None:
             return _CANNOT_GO_ON
-        return 0 if is_complete else _OUTPUT_LOST
+        return _OUTPUT_LOST if is_lost else 0
 
     def _make_job(self, where: Sequence[Placement], outbox: Outbox) -> Job:
         job = Job(self._cluster, where, self._engine, outbox)
@@ -104,29 +105,14 @@ class _Simulator:
         assert self._report is not None
         return self._report.result(job, self._options.cluster, self._options.command, self._server.exit_codes, wall_s)
 
-    def _write(self, result: Mapping[str, Any]) -> None:
-        print_report(result, self._options.all_ranks)
-        path = self._options.json or self._options.run_dir / _RESULT_NAME
-        fresh = path.with_name(f".{path.name}.new")
-        try:
-            fresh.write_text(json.dumps(result, indent=1) + "\n")
-            os.replace(fresh, path)
-        except OSError as failure:
-            self._json_failure = failure
-            with contextlib.suppress(OSError):
-                fresh.unlink(missing_ok=True)
-
-    def _tell_what_is_lost(self) -> bool:
-        """Returns whether nothing is. On standard output, because the log may lie on the very disk that is full."""
-        failures = {
-            f"--json {self._options.json}": self._options.json and self._json_failure,
-            f"--trace {self._options.trace}": self._trace and self._trace.failure,
-            f"--record {self._options.record}": self._recorder and self._recorder.failure,
-        }
-        lost = [f"{what} is not complete: {failure}" for what, failure in failures.items() if failure]
-        for line in lost:
-            print(f"phantora: {line}", flush=True)
-        return not lost
+    def _outputs(self) -> list[tuple[str, Output | None]]:
+        """Those that were asked for, by option."""
+        options = self._options
+        return [
+            (f"--json {options.json}", self._json if options.json else None),
+            (f"--trace {options.trace}", self._trace),
+            (f"--record {options.record}", self._recorder),
+        ]
 
 
 def _is_pipe(file: int) -> bool:

@@ -17,6 +17,7 @@ from phantora_launcher.job_cluster import job_cluster
 from phantora_launcher.job_environment import job_environment, rank_variables
 from phantora_launcher.machine import HostTime, machine_lines
 from phantora_launcher.node_names import node_name
+from phantora_launcher.output_files import check_outputs
 from phantora_launcher.progress import ProgressReader
 from phantora_launcher.run_folder import RunFolder
 from phantora_launcher.simulator import ReportOptions, SimulatorProcess
@@ -47,7 +48,7 @@ def supervise(job: Job) -> int:
     """Runs the job to its end and returns the exit code of `phantora run`. Raises LaunchError if it cannot start."""
     cluster = job_cluster(job.cluster)
     _check_command(job.command)
-    _check_outputs(job.report)
+    check_outputs(job.report.json_file, job.report.trace_file)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, signal.SIGCHLD})
     try:
         return _supervise_in_folder(job, cluster, RunFolder.create())
@@ -69,17 +70,6 @@ def _supervise_in_folder(job: Job, cluster: Cluster, folder: RunFolder) -> int:
 def _check_command(command: Sequence[str]) -> None:
     if shutil.which(command[0]) is None:
         raise LaunchError(f"{command[0]!r} is not a program on PATH", "is the virtual environment of the job active?")
-
-
-def _check_outputs(report: ReportOptions) -> None:
-    """Before the job, which may take hours, and not when its report is lost."""
-    for option, file in (("--json", report.json_file), ("--trace", report.trace_file)):
-        if file is None:
-            continue
-        if file.is_dir():
-            raise LaunchError(f"{option} {file}: is a folder", "name a file in it")
-        if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
-            raise LaunchError(f"{option} {file}: no file can be made in {file.absolute().parent}", "does it exist?")
 
 
 class _Supervisor:

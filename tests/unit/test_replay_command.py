@@ -1,6 +1,8 @@
 """`phantora replay` without a recording, or with one that does not fit."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,13 @@ from fake_rank import write_recording
 from synthetic_job import SyntheticJob
 from typer.testing import CliRunner
 
+from phantora_launcher import exit_codes
 from phantora_launcher.cli import app
 from phantora_launcher.errors import LaunchError
 from phantora_py.cluster import load_cluster
+from phantora_py.frames import FrameType, frame
 from phantora_py.placement import Placement
-from phantora_py.recording import Recorder
+from phantora_py.recording import Recorder, read_frames
 
 
 @pytest.fixture
@@ -26,7 +30,7 @@ def recorded(tmp_path: Path) -> str:
         job.sync(rank)
     job.finish()
     placements = [Placement(rank, rank, 0, 0) for rank in (0, 1)]
-    write_recording(Recorder(tmp_path / "recorded", load_cluster("dgx-h100:2")), placements, job.ranks)
+    write_recording(Recorder(tmp_path / "recorded", load_cluster("dgx-h100:2"), "dgx-h100:2"), placements, job.ranks)
     return str(tmp_path / "recorded")
 
 
@@ -49,7 +53,9 @@ def test_another_cluster_takes_another_time(recorded: str, tmp_path: Path) -> No
         (["nowhere"], "No such file"),
         (["RECORDED", "--cluster", "dgx-h100"], "rank 1 was recorded on GPU 0 of node 1"),
         (["RECORDED", "--cluster", "none"], "no cluster is named 'none'"),
-        (["RECORDED", "--json", "no/folder/report.json"], "No such file"),
+        (["RECORDED", "--json", "no/folder/report.json"], "no file can be made in"),
+        (["RECORDED", "--json", "one.json", "--trace", "one.json"], "--json and --trace both name one.json"),
+        (["RECORDED", "--trace", "/"], "--trace /: is a folder"),
     ],
 )
 def test_mistakes_have_hints(recorded: str, arguments: list[str], said: str) -> None:
@@ -58,3 +64,78 @@ def test_mistakes_have_hints(recorded: str, arguments: list[str], said: str) -> 
     assert isinstance(error, LaunchError)
     assert said in str(error)
     assert "hint:" in str(error)
+
+
+def test_the_table_is_printed_when_a_file_cannot_be_written(recorded: str) -> None:
+    for option in ("--json", "--trace"):
+        done = CliRunner().invoke(app, ["replay", recorded, option, "/dev/full"])
+        assert done.exit_code == exit_codes.EMULATION
+        assert f"{option} /dev/full is not complete: [Errno 28]" in done.stdout
+        assert "iteration (steady median)" in done.stdout
+        assert Path("/dev/full").is_char_device()
+
+
+def test_the_heading_is_that_of_the_recorded_run(recorded: str) -> None:
+    assert "2 ranks on dgx-h100:2\n" in CliRunner().invoke(app, ["replay", recorded]).stdout
+
+
+def _change_job(**changes: object) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        table = json.loads((folder / "job.json").read_text()) | changes
+        (folder / "job.json").write_text(json.dumps({key: table[key] for key in table if table[key] is not None}))
+
+    return change
+
+
+def _place(*places: tuple[int, int, int]) -> Callable[[Path], None]:
+    return _change_job(ranks=[dict(zip(("rank", "node", "local_rank"), place, strict=True)) for place in places])
+
+
+def _swap(folder: Path) -> None:
+    shutil.move(folder / "rank-0.bin", folder / "rank-2.bin")
+    shutil.move(folder / "rank-1.bin", folder / "rank-0.bin")
+    shutil.move(folder / "rank-2.bin", folder / "rank-1.bin")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda folder: (folder / "rank-1.bin").unlink(), "rank-1.bin: is missing"),
+        (lambda folder: (folder / "rank-1.bin").write_bytes(b""), "rank-1.bin: is empty"),
+        (_swap, "rank-0.bin: is what rank 1 sent"),
+        (lambda folder: (folder / "job.json").write_text("{"), "job.json: not valid JSON"),
+        (lambda folder: (folder / "job.json").write_text("[]"), "schema None"),
+        (_change_job(ranks=None), "names no ranks"),
+        (_change_job(ranks=[]), "names no ranks"),
+        (_change_job(ranks=[1]), "not a map"),
+        (_change_job(cluster={"name": "x", "gpu": {"model": "Voodoo 2"}}), "job.json: gpu: no GPU model is named"),
+        (_change_job(cluster=None), "job.json: Input should be"),
+        (_place((0, 0, 0), (7, 1, 0)), "'rank' is 7"),
+        (_place((0, 0, 0), (1, 1, -1)), "'local_rank' is -1"),
+        (_place((0, 0, 0), (1, 0, 0)), "ranks 0 and 1 both as local rank 0 of node 0"),
+        (_place((0, 0, 0), (1, 9, 0)), "'node' is 9"),
+        (_place((0, 0, 0), (1, 1, 8)), "rank 1 was recorded on GPU 8"),
+    ],
+)
+def test_what_is_no_whole_recording_is_refused(recorded: str, damage: Callable[[Path], None], said: str) -> None:
+    damage(Path(recorded))
+    error = CliRunner().invoke(app, ["replay", recorded]).exception
+    assert isinstance(error, LaunchError), error
+    assert said in str(error)
+    assert "hint:" in str(error)
+
+
+def test_a_rank_that_ends_early_is_named(recorded: str, tmp_path: Path) -> None:
+    """Cut where a frame ends, as when the rank was killed."""
+    file, report = Path(recorded) / "rank-1.bin", tmp_path / "report.json"
+    *kept, (last, _payload) = read_frames(file)
+    assert last == FrameType.BYE
+    file.write_bytes(b"".join(frame(FrameType(kind), payload) for kind, payload in kept))
+    done = CliRunner().invoke(app, ["replay", recorded, "--json", str(report)])
+    assert done.exit_code == 0, done.output
+    assert "the recording of rank 1 ends early" in done.stderr
+    assert any("rank 1 ends early" in text for text in json.loads(report.read_text())["guessed"])
+    assert "ends early" not in CliRunner().invoke(app, ["replay", str(RECORDING)]).output
+
+
+RECORDING = Path(__file__).parent.parent / "property" / "recordings" / "ddp-4-ranks"
