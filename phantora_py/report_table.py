@@ -8,7 +8,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from phantora_py.plain_console import plain_console
 from phantora_py.rank_list import ending, named_ranks
 
 _ITERATIONS_SHOWN = 20
@@ -21,19 +23,20 @@ _UNKNOWN_READS = (
 
 
 def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Console | None = None) -> None:
-    """`all_ranks`: list every rank's memory instead of the worst one's."""
-    out = console or Console(highlight=False)
+    """`all_ranks`: list every rank's memory instead of the worst one's. `console`: a plain one."""
+    out = console or plain_console()
     out.print()
-    out.print(f"[bold]phantora[/bold]: {result['world_size']} ranks on {result['cluster']}")
+    out.print(Text.assemble(("phantora", "bold"), f": {result['world_size']} ranks on {result['cluster']}"))
     if failed := [rank for rank in result["ranks"] if rank["exit_code"]]:
-        out.print(f"[bold]the job did not end well[/bold] ({_endings(failed)}); this is what ran until then")
+        ended = f" ({_endings(failed)}); this is what ran until then"
+        out.print(Text.assemble(("the job did not end well", "bold"), ended))
     if result["iterations"]:
         out.print(_iterations(result["iterations"]))
     out.print(_summary(result))
     if all_ranks or result["world_size"] <= 8:
         out.print(_ranks(result["ranks"]))
     for line in _remarks(result):
-        out.print(line, markup=False)
+        out.print(line)
 
 
 def _endings(failed: Sequence[Mapping[str, Any]]) -> str:

@@ -22,7 +22,7 @@ def draw(wiring: Wiring, title: str, file: Path) -> None:
     broadest = max(wiring.ports.nodes, len(wiring.switch_names) // 2)
     figure = Figure(figsize=(min(40, max(8, 0.8 * broadest)), 7), layout="constrained")
     axes = figure.add_subplot()
-    axes.set_title(title)
+    axes.set_title(title, parse_math=False)
     axes.axis("off")
     nodes, switches = (
         [name for name, kind in graph.nodes(data="kind") if kind == wanted] for wanted in ("node", "switch")
@@ -39,7 +39,8 @@ def draw(wiring: Wiring, title: str, file: Path) -> None:
         networkx.draw_networkx_nodes(
             graph, places, names, ax=axes, node_shape=shape, node_color=colour, edgecolors="0.3", node_size=500
         )
-    networkx.draw_networkx_labels(graph, places, ax=axes, font_size=7)
+    for label in networkx.draw_networkx_labels(graph, places, ax=axes, font_size=7).values():
+        label.set_parse_math(False)
     figure.savefig(file)
 
 

@@ -16,7 +16,6 @@ if __name__ == "__main__":
     sys.path.insert(0, str(HERE.parent))
 
 from fake_rank import FakeEngine, write_recording  # noqa: E402
-from rich.console import Console  # noqa: E402
 from synthetic_job import SyntheticJob  # noqa: E402
 
 from phantora_py.cluster import load_cluster  # noqa: E402
@@ -25,6 +24,7 @@ from phantora_py.frames import FrameType  # noqa: E402
 from phantora_py.job import Job  # noqa: E402
 from phantora_py.outbox import NullOutbox  # noqa: E402
 from phantora_py.placement import Placement  # noqa: E402
+from phantora_py.plain_console import plain_console  # noqa: E402
 from phantora_py.recording import Recorder  # noqa: E402
 from phantora_py.report import Report  # noqa: E402
 from phantora_py.report_table import print_report  # noqa: E402
@@ -70,7 +70,7 @@ def report_text() -> str:
 
 def table_text() -> str:
     out = io.StringIO()
-    print_report(result(), all_ranks=True, console=Console(file=out, width=100, color_system=None))
+    print_report(result(), all_ranks=True, console=plain_console(file=out, width=100, color_system=None))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

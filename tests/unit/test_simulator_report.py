@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_rank import COLLECTIVE, MEMORY, STEP_BEGAN, STEP_ENDED, FakeEngine, FakeRank, record
-from rich.console import Console
 
 from phantora_py.cluster import load_cluster
 from phantora_py.frames import FrameType
@@ -16,6 +15,7 @@ from phantora_py.iterations import find_iterations, warm_up_count
 from phantora_py.job import Job, JobError
 from phantora_py.outbox import NullOutbox
 from phantora_py.placement import Placement
+from phantora_py.plain_console import plain_console
 from phantora_py.report import Report
 from phantora_py.report_table import print_report
 from phantora_py.tokens import Lookups
@@ -181,9 +181,18 @@ def test_the_table_says_that_a_job_failed_and_what_unknown_reads_mean() -> None:
     result = run(2, lambda rank: rank.bye(unknown_reads=reads))
     result["ranks"][1]["exit_code"] = -9
     out = io.StringIO()
-    print_report(result, console=Console(file=out, width=120, color_system=None))
+    print_report(result, console=plain_console(file=out, width=120, color_system=None))
     assert "the job did not end well (rank 1: ended by SIGKILL)" in out.getvalue()
     assert "a loss or norm that was printed may be such a value" in out.getvalue()
+
+
+def test_names_in_the_table_are_shown_as_they_are() -> None:
+    result = run(1, lambda rank: rank.bye(guessed=["[/red] :smile:"])) | {"cluster": "[x].toml"}
+    result["links"] = [{"link": "[/] > [red]", "alike": 1, "full_ns": 1, "iteration_full_ns": 1}]
+    out = io.StringIO()
+    print_report(result, console=plain_console(file=out, width=120, color_system=None))
+    for name in ("ranks on [x].toml\n", "[/] > [red]: filled", "guessed: [/red] :smile:\n"):
+        assert name in out.getvalue()
 
 
 def test_unknown_reads_and_guesses_are_summed_over_ranks() -> None:

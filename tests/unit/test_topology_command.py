@@ -65,6 +65,22 @@ def test_a_picture_is_drawn_of_levels_and_of_routers(tree: str, tmp_path: Path) 
         picture.unlink()
 
 
+ODD = "[/] [red] :smile: $x_{y$"
+"""Markup to rich, an emoji, and what matplotlib takes for mathematics."""
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    odd = tmp_path / "[x].toml"
+    cables = "".join(f"['node{node}', '{ODD}', 400], " for node in range(2))
+    fabric = f"fabric = {{kind = 'graph', cables = [{cables}]}}"
+    odd.write_text(f"name = '{ODD}'\nnodes = 2\ngpu.model = 'H100-SXM-80GB'\n{fabric}")
+    picture = tmp_path / "picture.svg"
+    shown = CliRunner().invoke(app, ["topology", str(odd), "--plot", str(picture)])
+    assert shown.exit_code == 0, shown.exception
+    assert ODD in shown.output
+    assert f"<!-- {ODD} -->" in picture.read_text()
+
+
 def test_mistakes_have_hints(tmp_path: Path) -> None:
     for arguments, said in (
         (["nowhere"], "no cluster is named 'nowhere'"),

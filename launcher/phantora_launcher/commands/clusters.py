@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from phantora_py.cluster import load_cluster, preset_names
 from phantora_py.gpus import find_gpu, gpu_names
+from phantora_py.plain_console import plain_console
 
 
 def add_to(app: typer.Typer) -> None:
@@ -20,7 +20,7 @@ def clusters(
     gpus: Annotated[bool, typer.Option("--gpus", help="List the GPU models for cluster files instead.")] = False,
 ) -> None:
     """List the clusters that come with phantora (NAME:N gives N nodes)."""
-    Console().print(_gpu_models() if gpus else _presets())
+    plain_console().print(_gpu_models() if gpus else _presets())
 
 
 def _presets() -> Table:

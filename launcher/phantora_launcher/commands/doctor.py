@@ -7,14 +7,16 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from phantora_launcher import exit_codes
 from phantora_launcher.diagnosis import Diagnosis, Verdict, diagnose
 from phantora_native.functions import Policy
+from phantora_py.plain_console import plain_console
 
-_MARKS = {Verdict.GOOD: "[green]ok[/]", Verdict.NOTE: "[yellow]note[/]", Verdict.BAD: "[red]BAD[/]"}
+_MARKS = {Verdict.GOOD: ("ok", "green"), Verdict.NOTE: ("note", "yellow"), Verdict.BAD: ("BAD", "red")}
+"""Word and colour."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,13 +38,13 @@ def doctor(
 
 
 def _show(diagnosis: Diagnosis, with_symbols: bool) -> None:
-    console = Console()
+    console = plain_console()
     for finding in diagnosis.findings:
-        console.print(
-            f"{_MARKS[finding.verdict]:>6} [bold]{finding.what}[/]: {finding.found}", highlight=False, soft_wrap=True
-        )
+        word, colour = _MARKS[finding.verdict]
+        line = Text.assemble((f"{word:>6}", colour), " ", (finding.what, "bold"), f": {finding.found}")
+        console.print(line, soft_wrap=True)
         if finding.hint and finding.verdict is not Verdict.GOOD:
-            console.print(f"       hint: {finding.hint}", highlight=False, soft_wrap=True)
+            console.print(f"       hint: {finding.hint}", soft_wrap=True)
     shown = [symbol for symbol in diagnosis.symbols if with_symbols or symbol.policy is Policy.ABSENT]
     if shown:
         table = Table("library", "function", "policy", box=None, header_style="bold")

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from phantora_launcher.errors import LaunchError
 from phantora_py.cluster import Cluster, ClusterError, load_cluster
 from phantora_py.fabric.drawing import FORMATS, draw
 from phantora_py.fabric.summary import Summary
+from phantora_py.plain_console import plain_console
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def topology(
     except ClusterError as error:
         what, _, hint = str(error).partition("\n  hint: ")
         raise LaunchError(what, hint) from error
-    Console().print(_table(found, Summary.of(found.wiring)))
+    plain_console().print(_table(found, Summary.of(found.wiring)))
     if plot is not None:
         _draw(found, plot)
 
