@@ -222,6 +222,8 @@ def _parse(source: str, nodes: int | None) -> Cluster:
     except tomllib.TOMLDecodeError as error:
         raise ClusterError(f"{source}: not valid TOML: {error}\n  hint: see docs/clusters.md for an example") from error
     if nodes is not None:
+        if not 1 <= nodes <= MAX_NODES:
+            raise ClusterError(f"{source} with {nodes} nodes: a cluster has 1 to {MAX_NODES}\n  hint: {source}:2, say")
         table["nodes"] = nodes
     return read_cluster(table, source, text)
 

@@ -17,3 +17,8 @@ Microseconds = Annotated[float, Field(ge=0, le=1_000_000)]
 Milliseconds = Annotated[float, Field(ge=0, le=1e9)]
 Slowdown = Annotated[float, Field(ge=1, le=100)]
 Count = Annotated[int, Field(ge=1, le=4096, strict=True)]
+
+
+def nanoseconds(time_ms: float) -> int:
+    """As the simulation counts."""
+    return round(time_ms * 1e6)

@@ -202,10 +202,10 @@ class Topology:
 
     def _change_capacities(self) -> None:
         for change in self.cluster.fabric.link:
-            if change.from_ms > 0:
+            if change.from_ns > 0:
                 for number, rate in self._wiring.changed(change):
                     link = self._first_cable + number
-                    self.network.change_capacity(round(change.from_ms * 1e6), link, rate)
+                    self.network.change_capacity(change.from_ns, link, rate)
                     self._capacity[link] = max(self._capacity[link], rate)
 
     def _add_background(self) -> None:
@@ -215,8 +215,8 @@ class Topology:
             self.network.add_background(
                 list(self._over_fabric(ends[0], ends[1], np.ones(1)).items()),
                 self._wiring.ports.rate(traffic.bandwidth_Gbps, 0),
-                round(traffic.from_ms * 1e6),
-                round(traffic.until_ms * 1e6),
+                traffic.from_ns,
+                traffic.until_ns,
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import singledispatch
@@ -153,6 +154,8 @@ def _(fabric: TorusFabric, ports: Ports) -> Iterator[Cable]:
 @lay.register
 def _(fabric: GraphFabric, ports: Ports) -> Iterator[Cable]:
     for a, b, gigabits in fabric.cables or _read_graph(fabric.file or ""):
+        if a == b:
+            raise FabricError(f"fabric: a cable joins {a!r} to itself\n  hint: give it two different ends")
         rate = ports.rate(gigabits, 0)
         for start, end in itertools.product(_nics(a, ports), _nics(b, ports)):
             yield Cable(start, end, rate)
@@ -172,12 +175,26 @@ def _router(place: tuple[int, ...]) -> str:
     return "router" + ".".join(map(str, place))
 
 
+_LIKE_A_NODE = re.compile(r"node\d")
+_NODE_OR_NIC = re.compile(r"node(0|[1-9]\d{0,5})(?:\.nic(0|[1-9]\d{0,5}))?", re.ASCII)
+
+
 def _nics(name: str, ports: Ports) -> list[str]:
-    """What a name of a graph stands for."""
-    prefix, _, number = name.partition("node")
-    if prefix == "" and number.isdigit():
-        return [nic_name(int(number), nic) for nic in range(ports.nics)]
-    return [name]
+    """What a name of a graph stands for: NICs of the cluster, or a switch. Raises FabricError."""
+    if not name.strip():
+        raise FabricError(f"fabric: a cable ends at {name!r}\n  hint: every switch needs a name")
+    if not _LIKE_A_NODE.match(name):
+        return [name]
+    found = _NODE_OR_NIC.fullmatch(name)
+    if found is None or int(found[1]) >= ports.nodes or int(found[2] or 0) >= ports.nics:
+        raise FabricError(
+            f"fabric: a cable ends at {name!r}, which is no node or NIC of the cluster\n"
+            f"  hint: node0 to node{ports.nodes - 1} are, node0.nic0 to {nic_name(ports.nodes - 1, ports.nics - 1)} too; "
+            "a switch has a name that begins otherwise"
+        )
+    if found[2] is not None:
+        return [name]
+    return [nic_name(int(found[1]), nic) for nic in range(ports.nics)]
 
 
 def _read_graph(file: str) -> Iterator[tuple[str, str, float]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from phantora_py.toml_section import Count, Gigabits, Microseconds, Milliseconds, TomlSection
+from phantora_py.toml_section import Count, Gigabits, Microseconds, Milliseconds, TomlSection, nanoseconds
 
 Oversubscription = Annotated[float, Field(ge=0.01, le=1000)]
 
@@ -22,6 +23,10 @@ class LinkChange(TomlSection):
     """Traffic goes around it."""
     from_ms: Milliseconds = 0.0
     """Of simulated time, since the start of the job. A cable cannot fail in the middle of a job."""
+
+    @property
+    def from_ns(self) -> int:
+        return nanoseconds(self.from_ms)
 
     @model_validator(mode="after")
     def _says_something(self) -> LinkChange:
@@ -41,6 +46,24 @@ class Background(TomlSection):
     from_ms: Milliseconds = 0.0
     until_ms: Milliseconds = 1e9
 
+    @property
+    def from_ns(self) -> int:
+        return nanoseconds(self.from_ms)
+
+    @property
+    def until_ns(self) -> int:
+        return nanoseconds(self.until_ms)
+
+    @model_validator(mode="after")
+    def _flows(self) -> Background:
+        if self.until_ns <= self.from_ns:
+            raise ValueError(
+                f"until_ms = {self.until_ms!r} is not later than from_ms = {self.from_ms!r} by a nanosecond or more"
+            )
+        if self.from_nic == self.to_nic:
+            raise ValueError(f"from and to are both {self.from_nic!r}: such traffic meets no link")
+        return self
+
 
 class _Fabric(TomlSection):
     latency_us: Microseconds = 0.0
@@ -56,6 +79,22 @@ class _Fabric(TomlSection):
     for each channel, and lays at least two channels over a NIC."""
     link: tuple[LinkChange, ...] = ()
     background: tuple[Background, ...] = ()
+
+    @model_validator(mode="after")
+    def _changes_agree(self) -> _Fabric:
+        """A cable has one state at a time."""
+        said: defaultdict[frozenset[str], list[tuple[int, LinkChange]]] = defaultdict(list)
+        for number, change in enumerate(self.link, 1):
+            ends = frozenset(change.between)
+            for earlier, other in said[ends]:
+                if other.failed or change.failed or other.from_ns == change.from_ns:
+                    raise ValueError(
+                        f"[[fabric.link]] number {earlier} and number {number} contradict one another: both are about "
+                        f"{' - '.join(change.between)}, "
+                        + ("which has failed" if other.failed or change.failed else f"from {change.from_ms:g} ms on")
+                    )
+            said[ends].append((number, change))
+        return self
 
 
 class SwitchFabric(_Fabric):

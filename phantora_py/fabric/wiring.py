@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +89,7 @@ class Wiring:
 
     def _as_changed(self, cable: Cable) -> Cable:
         for change in self.fabric.link:
-            if frozenset(change.between) == _pair(cable) and change.from_ms == 0:
+            if frozenset(change.between) == _pair(cable) and change.from_ns == 0:
                 return self._with_rate(cable, change.bandwidth_Gbps)
         return self._with_rate(cable, None)
 
@@ -131,9 +131,17 @@ class Wiring:
                 cables[end] += 1
         for name, count in cables.items():
             if count != 1:
-                raise FabricError(
-                    f"fabric: the NIC {name} has {count} cables\n  hint: it needs exactly one that has not failed"
-                )
+                raise FabricError(f"fabric: the NIC {name} has {count} cables\n  hint: {self._nic_hint(name)}")
+
+    def _nic_hint(self, name: str) -> str:
+        """What may be done about a NIC that has not exactly one cable."""
+        if not any(name in pair for pair in self._failed):
+            return "each NIC needs exactly one, to a switch; node.nics.count says how many NICs a node has"
+        number = name.rpartition("nic")[2]
+        return (
+            "a NIC's only cable cannot fail; environment = { NCCL_IB_HCA = \"^=mlx5_"
+            f'{number}" }} in [nccl] has NCCL leave NIC {number} of all nodes alone'
+        )
 
     def _check_connected(self) -> None:
         """Every NIC reaches all others (without spines: those of its rail)."""
@@ -146,11 +154,21 @@ class Wiring:
         if len(apart):
             node, nic = map(int, apart[0])
             other = nic_name(0, nic if by_rail else 0)
-            failed = ", ".join(" - ".join(sorted(pair)) for pair in self._failed) or "none"
+            failed = ", ".join(sorted(" - ".join(sorted(pair)) for pair in self._failed))
             raise FabricError(
-                f"fabric: {nic_name(node, nic)} is cut off from {other}; failed cables: {failed}\n"
+                f"fabric: {nic_name(node, nic)} is cut off from {other}{failed and f'; failed cables: {failed}'}\n"
                 "  hint: every NIC must reach all others (without spines: those of its rail)"
             )
+        self._check_background(dict(zip(self.nic_names, of_nic.ravel().tolist(), strict=True)))
+
+    def _check_background(self, part: Mapping[str, int]) -> None:
+        """`part` of the fabric in which each NIC is."""
+        for traffic in self.fabric.background:
+            if part[traffic.from_nic] != part[traffic.to_nic]:
+                raise FabricError(
+                    f"fabric.background: no route leads from {traffic.from_nic} to {traffic.to_nic}\n"
+                    "  hint: rails without spines join NICs of one number only"
+                )
 
 
 def _pair(cable: Cable) -> frozenset[str]:

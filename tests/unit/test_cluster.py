@@ -25,6 +25,12 @@ def test_a_number_of_nodes_follows_the_name() -> None:
     assert (cluster.nodes, cluster.world_size) == (2, 16)
 
 
+@pytest.mark.parametrize("nodes", [0, 4097])
+def test_a_number_of_nodes_that_cannot_be_is_told_as_given(nodes: int) -> None:
+    with pytest.raises(ClusterError, match=f"^dgx-h100 with {nodes} nodes: a cluster has 1 to 4096\n  hint"):
+        load_cluster(f"dgx-h100:{nodes}")
+
+
 def test_a_file_overrides_memory_and_links(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     file.write_text(

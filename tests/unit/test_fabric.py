@@ -252,6 +252,11 @@ def test_several_nics_of_a_gpu_share_its_traffic(tmp_path: Path) -> None:
     }
 
 
+BACKGROUND = '[[fabric.background]]\nfrom = "node0.nic0"\nto = "node1.nic0"\nbandwidth_Gbps = 1\n'
+LINK = '\n[[fabric.link]]\nbetween = ["switch", "node0.nic0"]\n'
+GRAPH = "kind = 'graph'\ncables = [['node0', 's', 1], ['node1', 's', 1], "
+
+
 @pytest.mark.parametrize(
     ("fabric", "said"),
     [
@@ -261,6 +266,20 @@ def test_several_nics_of_a_gpu_share_its_traffic(tmp_path: Path) -> None:
         ('[[fabric.link]]\nbetween = ["switch", "node0.nic0"]\nfailed = true', "node0.nic0 has 0 cables"),
         ('[[fabric.link]]\nbetween = ["switch", "node0.nic0"]', "give either bandwidth_Gbps or failed"),
         ('[[fabric.background]]\nfrom = "nic"\nto = "node1.nic0"\nbandwidth_Gbps = 1', "there is no NIC 'nic'"),
+        ('[[fabric.background]]\nfrom = "node0.nic0"\nto = "node0.nic0"\nbandwidth_Gbps = 1', "meets no link"),
+        (f"{BACKGROUND}from_ms = 5\nuntil_ms = 4.9", "until_ms = 4.9 is not later than from_ms = 5.0"),
+        (f"{BACKGROUND}from_ms = 10\nuntil_ms = 10.0000001", "is not later"),
+        (f"{LINK}bandwidth_Gbps = 1\n{LINK}bandwidth_Gbps = 2", "number 1 and number 2 contradict .* from 0 ms on"),
+        (f"{LINK}bandwidth_Gbps = 1\n{LINK}bandwidth_Gbps = 2\nfrom_ms = 1e-7", "number 1 and number 2 contradict"),
+        (f"{LINK}bandwidth_Gbps = 1\nfrom_ms = 5\n{LINK}failed = true", "number 2 contradict .*, which has failed"),
+        (f"{LINK}failed = true", r"NCCL_IB_HCA = ..=mlx5_0"),
+        (f"{GRAPH}['node2', 's', 1]]", "a cable ends at 'node2', which is no node"),
+        (f"{GRAPH}['node0.nic1', 's', 1]]", "a cable ends at 'node0.nic1', which is no node"),
+        (f"{GRAPH}['node01', 's', 1]]", "a cable ends at 'node01', which is no node"),
+        (f"{GRAPH}['node0.tor', 's', 1]]", "a cable ends at 'node0.tor', which is no node"),
+        (f"{GRAPH}['', 's', 1]]", "a cable ends at ''"),
+        (f"{GRAPH}['s', 's', 1]]", "a cable joins 's' to itself"),
+        ("kind = 'graph'\ncables = [['node0', 's', 1]]", r"node1.nic0 has 0 cables\n  hint: each NIC needs"),
         ('[[straggler]]\nnode = 7\nslowdown = 2', "there is no GPU 0 on a node 7"),
     ],
 )  # fmt: skip
@@ -268,3 +287,15 @@ def test_mistakes_are_named_with_their_place(tmp_path: Path, fabric: str, said: 
     with pytest.raises(ClusterError, match=said) as caught:
         topology(tmp_path, 2, fabric)
     assert "hint:" in str(caught.value)
+
+
+def test_traffic_of_others_needs_a_route(tmp_path: Path) -> None:
+    apart = BACKGROUND.replace("node1.nic0", "node1.nic1")
+    with pytest.raises(ClusterError, match=r"no route leads from node0\.nic0 to node1\.nic1"):
+        topology(tmp_path, 2, f'kind = "rail"\n{apart}', gpus=2)
+
+
+def test_nothing_has_failed_where_rails_end(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="is cut off from") as caught:
+        topology(tmp_path, 2, 'kind = "rail"\nnodes_per_leaf = 1')
+    assert "failed cables" not in str(caught.value)
