@@ -187,10 +187,11 @@ def _nics(name: str, ports: Ports) -> list[str]:
         return [name]
     found = _NODE_OR_NIC.fullmatch(name)
     if found is None or int(found[1]) >= ports.nodes or int(found[2] or 0) >= ports.nics:
+        last = ports.nodes - 1
         raise FabricError(
             f"fabric: a cable ends at {name!r}, which is no node or NIC of the cluster\n"
-            f"  hint: node0 to node{ports.nodes - 1} are, node0.nic0 to {nic_name(ports.nodes - 1, ports.nics - 1)} too; "
-            "a switch has a name that begins otherwise"
+            f"  hint: from node0 to node{last}, from node0.nic0 to {nic_name(last, ports.nics - 1)}; "
+            "the name of a switch must not begin so"
         )
     if found[2] is not None:
         return [name]

@@ -44,6 +44,16 @@ DTYPES = {
     "f8e5m2": 1,
 }
 """Name → bytes."""
+_OTHER_DTYPES = {
+    "float16": "half",
+    "fp16": "half",
+    "float32": "float",
+    "fp32": "float",
+    "float64": "double",
+    "fp64": "double",
+    "bf16": "bfloat16",
+}
+"""What PyTorch and people call them."""
 _DIVIDED = ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
 """Count is that of one rank, size that of all."""
 _ROOTED = ("broadcast", "reduce", "gather", "scatter")
@@ -149,6 +159,22 @@ class CollectiveBench:
         if op == "all_reduce":
             return 2 * (ranks - 1) / ranks
         return (ranks - 1) / ranks if op in _DIVIDED else 1.0
+
+
+def op_named(text: str) -> str | None:
+    """The op of OPS that is called so: all_reduce, allreduce, AllReduce, all_reduce_perf."""
+    plain = _plain(text).removesuffix("perf")
+    return next((op for op in OPS if _plain(op) == plain), None)
+
+
+def dtype_named(text: str) -> str | None:
+    """The type of DTYPES that is called so: half, fp16, float16."""
+    name = text.lower()
+    return _OTHER_DTYPES.get(name, name if name in DTYPES else None)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
 
 
 def sizes(begin: int, end: int, factor: float, step: int) -> Iterator[int]:

@@ -9,7 +9,7 @@ from phantora_launcher.cli import app
 from phantora_launcher.errors import LaunchError
 from phantora_py.cluster import Device, load_cluster
 from phantora_py.host import DEFAULT_HOST
-from phantora_py.nccl.bench import CollectiveBench, Loop, sizes
+from phantora_py.nccl.bench import CollectiveBench, Line, Loop, op_named, sizes
 
 
 def lines(*arguments: str, **environment: str) -> list[list[str]]:
@@ -46,6 +46,33 @@ def test_explain_names_what_nccl_takes() -> None:
     assert taken == [["ring", "LL"], ["nvls", "Simple"]]
     taken = [line[-2:] for line in lines("-b", "1G", "-e", "1G", "--explain", NCCL_NVLS_ENABLE="0")]
     assert taken == [["ring", "Simple"]]
+
+
+def test_sizes_that_are_rounded_to_one_are_shown_once() -> None:
+    assert [line[0] for line in lines("-b", "0", "-e", "16")] == ["0", "4", "8", "16"]
+    assert [line[0] for line in lines("-b", "0", "-e", "2M", "-i", "1M")] == ["0", str(1 << 20), str(2 << 20)]
+
+
+def test_other_names_of_ops_and_types() -> None:
+    for op in ("all_reduce", "allreduce", "AllReduce", "all_reduce_perf"):
+        for dtype in ("half", "fp16", "float16"):
+            (line,) = lines("--op", op, "-d", dtype, "-b", "1M", "-e", "1M")
+            assert line[2] == "half"
+    assert op_named("all_to_all") == "alltoall"
+
+
+def test_rows_are_printed_as_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = CollectiveBench.line
+
+    def failing(bench: CollectiveBench, op: str, size_bytes: int, dtype: str) -> Line:
+        if size_bytes > 16:
+            raise ValueError("enough")
+        return whole(bench, op, size_bytes, dtype)
+
+    monkeypatch.setattr(CollectiveBench, "line", failing)
+    done = CliRunner().invoke(app, ["bench", "collectives", "-b", "8", "-e", "1K"])
+    assert isinstance(done.exception, LaunchError)
+    assert [line.split()[0] for line in done.stdout.splitlines() if not line.startswith("#")] == ["8", "16"]
 
 
 def test_send_and_receive_take_the_slowest_pair() -> None:
@@ -94,11 +121,17 @@ def test_differences_from_what_nccl_tests_printed(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("-g", "9"), "-g 9"),
-        (("--op", "allreduce"), "--op 'allreduce'"),
-        (("--dtype", "float64"), "--dtype 'float64'"),
+        (("--op", "hypercube"), "--op 'hypercube'"),
+        (("--dtype", "fp4"), "--dtype 'fp4'"),
         (("-b", "1 MB"), "-b '1 MB' is no size"),
         (("-b", "2M", "-e", "1M"), "-b 2M is more than -e 1M"),
-        (("-f", "1"), "-f 1 does not lead"),
+        (("-b", "9" * 400), "is no size"),
+        (("-f", "1"), "-f 1 leads to no next size"),
+        (("-f", "inf"), "-f inf leads to no next size"),
+        (("-f", "nan"), "-f nan leads to no next size"),
+        (("-f", "1e308"), "-f 1e+308 leads to no next size"),
+        (("-b", "1G", "-e", "2G", "-i", "1"), "-b 1G -e 2G -i 1 are 1,073,741,825 sizes"),
+        (("-b", "1G", "-e", "2G", "-f", "1.0000001"), "are more than 100,000 sizes"),
         (("--nodes", "0"), "nodes"),
         (("-p", "3"), "-p 3 does not divide"),
         (("--beside", "absent.txt"), "--beside absent.txt"),

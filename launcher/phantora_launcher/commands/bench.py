@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,10 @@ import typer
 from phantora_launcher.errors import LaunchError
 from phantora_launcher.job_cluster import job_cluster
 from phantora_py.cluster import Cluster
-from phantora_py.nccl.bench import DTYPES, OPS, CollectiveBench, Line, Loop, sizes
+from phantora_py.nccl.bench import DTYPES, OPS, CollectiveBench, Line, Loop, dtype_named, op_named, sizes
 
 MOST_BYTES = 1 << 50
+MOST_SIZES = 100_000
 _TIME = 5
 """Column of nccl-tests, from 0."""
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -42,7 +44,7 @@ def collectives(
         typer.Option("-p", "--processes", help="Processes of a node. [default: 1 on one node, else one a GPU]"),
     ] = None,
     iterations: Annotated[
-        int, typer.Option("-n", "--iters", min=1, help="Operations in a row; their mean is shown.")
+        int, typer.Option("-n", "--iters", min=1, max=100_000, help="Operations in a row; their mean is shown.")
     ] = 20,
     dtype: Annotated[str, typer.Option("-d", "--dtype", help=f"One of {', '.join(DTYPES)}.")] = "float",
     explain: Annotated[bool, typer.Option(help="Also show the algorithm and protocol that NCCL takes.")] = False,
@@ -69,23 +71,21 @@ def collectives(
         processes = 1 if machine.nodes == 1 else each
     if processes < 1 or each % processes:
         raise LaunchError(f"-p {processes} does not divide the {each} GPUs of a node", "give a divisor")
-    _one_of("--op", op, OPS)
-    _one_of("--dtype", dtype, DTYPES)
-    if factor <= 1:
-        raise LaunchError(f"-f {factor:g} does not lead to larger sizes", "give more than 1, like -f 2")
+    op, dtype = _one_of("--op", op, op_named, OPS), _one_of("--dtype", dtype, dtype_named, DTYPES)
+    wanted = _sizes(begin, end, factor, step)
+    more = [*(_TAKEN if explain else ()), *(_differences(_printed_us(beside)) if beside else ())]
     try:
         table = CollectiveBench(machine, each, machine.nodes, Loop(each // processes, iterations))
-        first, last = _bytes("-b", begin), _bytes("-e", end)
-        if first > last:
-            raise LaunchError(f"-b {begin} is more than -e {end}", "sizes go from -b to -e")
-        lines = [table.line(op, size, dtype) for size in sizes(max(1, first), last, factor, _bytes("-i", step))]
+        first, *others = wanted
+        lines = chain([table.line(op, first, dtype)], (table.line(op, size, dtype) for size in others))
+        print(
+            f"# phantora {op}: {machine.nodes} x {each} {machine.gpu.name} of {machine.name}, "
+            f"NCCL {machine.nccl.version}"
+        )
+        _show(lines, more)
     except ValueError as error:  # NCCL_ALGO and NCCL_PROTO leave nothing
         what, _, hint = str(error).partition("\n  hint: ")
         raise LaunchError(what, hint or "docs/collectives.md lists what is understood") from error
-    print(
-        f"# phantora {op}: {machine.nodes} x {each} {machine.gpu.name} of {machine.name}, NCCL {machine.nccl.version}"
-    )
-    _show(lines, [*(_TAKEN if explain else ()), *(_differences(_printed_us(beside)) if beside else ())])
 
 
 @bench.command()
@@ -117,15 +117,34 @@ def _cluster(name: str, nodes: int | None) -> Cluster:
 def _bytes(option: str, text: str) -> int:
     """A size as nccl-tests takes it."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
-    size = int(float(found[1]) * (1 << _UNITS[found[2].upper()])) if found else -1
+    size = float(found[1]) * (1 << _UNITS[found[2].upper()]) if found else -1
     if not 0 <= size <= MOST_BYTES:
         raise LaunchError(f"{option} {text!r} is no size", "bytes up to 1024T, like 8, 64K, 128M or 8G")
-    return size
+    return int(size)
 
 
-def _one_of(option: str, value: str, known: dict[str, object] | dict[str, str] | dict[str, int]) -> None:
-    if value not in known:
+def _sizes(begin: str, end: str, factor: float, step: str) -> list[int]:
+    first, last, added = _bytes("-b", begin), _bytes("-e", end), _bytes("-i", step)
+    if first > last:
+        raise LaunchError(f"-b {begin} is more than -e {end}", "sizes go from -b to -e")
+    if not 1 < factor <= MOST_BYTES:
+        raise LaunchError(f"-f {factor:g} leads to no next size", "give more than 1, like -f 2")
+    found = list(islice(sizes(first, last, factor, added), MOST_SIZES + 1))
+    if len(found) > MOST_SIZES:
+        count = f"{(last - first) // added + 1:,}" if added else f"more than {MOST_SIZES:,}"
+        raise LaunchError(
+            f"-b {begin} -e {end} {f'-i {step}' if added else f'-f {factor:g}'} are {count} sizes",
+            f"at most {MOST_SIZES:,} are shown; a larger step gives fewer",
+        )
+    return found
+
+
+def _one_of(option: str, value: str, named: Callable[[str], str | None], known: Iterable[str]) -> str:
+    """What a value names, as nccl-tests writes it."""
+    name = named(value)
+    if name is None:
         raise LaunchError(f"{option} {value!r} is not known", f"one of {', '.join(known)}")
+    return name
 
 
 def _printed_us(file: Path) -> dict[int, float]:
@@ -171,20 +190,28 @@ def _differences(printed_us: dict[int, float]) -> tuple[_Column, ...]:
     return _Column("printed", "(us)", 12, printed), _Column("differs", "(%)", 9, difference)
 
 
-def _show(lines: list[Line], more: Sequence[_Column]) -> None:
+def _show(lines: Iterable[Line], more: Sequence[_Column]) -> None:
+    """Each as soon as it is known. Sizes that are rounded to the one before are left out."""
     print("#\n#" + " " * 61 + "out-of-place")
     heads = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw")
     units = ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)")
     for texts, added in ((heads, [each.head for each in more]), (units, [each.unit for each in more])):
         row = "#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}".format(*texts)
         print((row + "".join(f"{text:>{each.width}}" for text, each in zip(added, more, strict=True))).rstrip())
+    busbws: list[float] = []
+    last = None
     for line in lines:
+        if line.size_bytes == last:
+            continue
+        last = line.size_bytes
+        busbws.append(line.busbw)
         print(
             f"{line.size_bytes:12}  {line.count:12}  {line.dtype:>8}  {line.redop:>6}  {line.root:6}  "
             f"{_us(line.time_us):>7}  {line.algbw:6.2f}  {line.busbw:6.2f}"
-            + "".join(f"{each.cell(line):>{each.width}}" for each in more)
+            + "".join(f"{each.cell(line):>{each.width}}" for each in more),
+            flush=True,
         )
-    print(f"# Avg bus bandwidth    : {sum(line.busbw for line in lines) / len(lines):g}")
+    print(f"# Avg bus bandwidth    : {sum(busbws) / len(busbws):g}")
 
 
 def _us(time_us: float) -> str:
