@@ -129,7 +129,10 @@ def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
     reader = FrameReader()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
-            yield from reader.feed(chunk)
+            try:
+                yield from reader.feed(chunk)
+            except ProtocolError as error:
+                raise ProtocolError(f"{path}: {error}") from error
     if reader.pending_bytes:
         raise ProtocolError(f"{path}: ends in the middle of a frame\n  hint: was the recording cut short?")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from phantora_py.cluster import Cluster, ClusterError
 from phantora_py.definitions import CostEngine
-from phantora_py.frames import FrameType
+from phantora_py.frames import FrameType, ProtocolError
 from phantora_py.job import Job, Observer
 from phantora_py.outbox import NullOutbox
 from phantora_py.recording import Recording, in_turn, interleave
@@ -31,7 +31,10 @@ def feed(job: Job, recording: Recording, order: Iterable[int] | None = None) -> 
     """
     for rank, kind, payload in interleave(recording, in_turn(recording) if order is None else order):
         if kind != FrameType.HELLO:
-            job.frame(rank, kind, payload)
+            try:
+                job.frame(rank, kind, payload)
+            except ProtocolError as error:
+                raise ProtocolError(f"the recording of rank {rank}: {error}") from error
             job.pump()
     job.check_agreement()
     job.finish()

@@ -139,3 +139,26 @@ def test_a_rank_that_ends_early_is_named(recorded: str, tmp_path: Path) -> None:
 
 
 RECORDING = Path(__file__).parent.parent / "property" / "recordings" / "ddp-4-ranks"
+
+
+def test_damaged_frames_are_told_with_their_rank(recorded: str) -> None:
+    file = Path(recorded) / "rank-1.bin"
+    hello = next(read_frames(file))[1]
+    for damage, said in (
+        (frame(FrameType.BATCH, b"short"), "the recording of rank 1: BATCH"),
+        (b"\xff" * 8, f"{file}: frame of 4294967295 bytes"),
+    ):
+        file.write_bytes(frame(FrameType.HELLO, hello) + damage)
+        assert said in str(CliRunner().invoke(app, ["replay", recorded]).exception)
+
+
+def test_a_job_that_could_not_go_on_cannot_in_a_replay(tmp_path: Path) -> None:
+    job = SyntheticJob(2)
+    job.collective((0, 1), "all_reduce", 1 << 20)
+    for rank, op in enumerate(("all_reduce", "broadcast")):
+        job.ranks[rank].collective(1, op, 4096, at=0)
+    placements = [Placement(rank, 0, rank, 0) for rank in (0, 1)]
+    write_recording(Recorder(tmp_path, load_cluster("dgx-h100")), placements, job.ranks)
+    done = CliRunner().invoke(app, ["replay", str(tmp_path)])
+    assert done.exit_code == exit_codes.EMULATION
+    assert "ranks disagree" in done.stderr

@@ -60,7 +60,10 @@ def replay(
         if writer is not None:
             job.observers.append(writer)
         feed(job, recorded)
-    except (ClusterError, JobError, ProtocolError, OSError) as error:
+    except JobError as error:
+        print(f"phantora: {error}", file=sys.stderr)
+        raise typer.Exit(exit_codes.EMULATION) from error
+    except (ClusterError, ProtocolError, OSError) as error:
         what, _, hint = str(error).partition("\n  hint: ")
         raise LaunchError(what, hint or "is it the folder of a recording by this version of phantora?") from error
     command = ["phantora", "replay", str(recording)]
