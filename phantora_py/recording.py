@@ -32,15 +32,24 @@ class Recorder(Output):
         self._folder = folder
         self._cluster = cluster
         self._cluster_name = cluster_name or cluster.name
+        self._placements: Sequence[Placement] = ()
         self._files: dict[int, BinaryIO] = {}
 
     @until_it_fails
     def job(self, placements: Sequence[Placement]) -> None:
+        self._placements = placements
+        self._write_job([])
+
+    def _write_job(self, silent: Sequence[int]) -> None:
+        """`silent` are the ranks that said nothing until the end, as those do that use no GPU."""
         table = {
             "schema": SCHEMA,
             "cluster_name": self._cluster_name,
             "cluster": self._cluster.model_dump(mode="json", by_alias=True),
-            "ranks": [{"rank": place.rank, "node": place.node, "local_rank": place.local_rank} for place in placements],
+            "ranks": [
+                {"rank": place.rank, "node": place.node, "local_rank": place.local_rank} for place in self._placements
+            ],
+            "silent_ranks": list(silent),
         }
         (self._folder / _JOB_NAME).write_text(json.dumps(table, indent=1) + "\n")
 
@@ -54,6 +63,8 @@ class Recorder(Output):
     def close(self) -> None:
         for file in self._files.values():
             file.close()
+        if silent := [place.rank for place in self._placements if place.rank not in self._files]:
+            self._write_job(silent)
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Recording:
     cluster: Cluster
     placements: tuple[Placement, ...]
     streams: tuple[tuple[tuple[int, bytes], ...], ...]
-    """Per rank its (type, payload) in order."""
+    """Per rank its (type, payload) in order; nothing of a rank that uses no GPU."""
     cluster_name: str = ""
     """What the user called the cluster."""
 
@@ -72,7 +83,8 @@ class Recording:
         table = _job_table(file)
         cluster = read_cluster(table.get("cluster"), str(file))
         where = _placements(table.get("ranks"), cluster, file)
-        streams = tuple(_stream(_rank_file(folder, place.rank), place.rank) for place in where)
+        silent = Fields(table, str(file)).items("silent_ranks", [])
+        streams = tuple(_stream(_rank_file(folder, rank), rank) if rank not in silent else () for rank, *_ in where)
         return cls(cluster, where, streams, str(table.get("cluster_name", cluster.name)))
 
     @property
@@ -81,7 +93,7 @@ class Recording:
         return [
             rank
             for rank, stream in enumerate(self.streams)
-            if not any(kind == FrameType.BYE for kind, _payload in reversed(stream))
+            if stream and not any(kind == FrameType.BYE for kind, _payload in reversed(stream))
         ]
 
 
@@ -111,8 +123,7 @@ def _stream(path: Path, rank: int) -> tuple[tuple[int, bytes], ...]:
     if not path.exists() or not path.stat().st_size:
         state = "is empty" if path.exists() else "is missing"
         raise ProtocolError(
-            f"{path}: {state}; nothing is known of what rank {rank} did\n"
-            "  hint: was the folder copied as a whole? a rank that uses no GPU cannot be replayed"
+            f"{path}: {state}; nothing is known of what rank {rank} did\n  hint: was the folder copied as a whole?"
         )
     stream = tuple(read_frames(path))
     kind, payload = stream[0]

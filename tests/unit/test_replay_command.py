@@ -108,6 +108,7 @@ def _swap(folder: Path) -> None:
         (_change_job(ranks=None), "names no ranks"),
         (_change_job(ranks=[]), "names no ranks"),
         (_change_job(ranks=[1]), "not a map"),
+        (_change_job(silent_ranks=1), "job.json: 'silent_ranks' is 1, not a list"),
         (_change_job(cluster={"name": "x", "gpu": {"model": "Voodoo 2"}}), "job.json: gpu: no GPU model is named"),
         (_change_job(cluster=None), "job.json: Input should be"),
         (_place((0, 0, 0), (7, 1, 0)), "'rank' is 7"),
@@ -162,3 +163,14 @@ def test_a_job_that_could_not_go_on_cannot_in_a_replay(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["replay", str(tmp_path)])
     assert done.exit_code == exit_codes.EMULATION
     assert "ranks disagree" in done.stderr
+
+
+def test_a_rank_that_uses_no_gpu_has_no_file(tmp_path: Path) -> None:
+    job = SyntheticJob(2)
+    job.kernel(0, 1000)
+    job.finish()
+    placements = [Placement(rank, 0, rank, 0) for rank in (0, 1)]
+    write_recording(Recorder(tmp_path, load_cluster("dgx-h100")), placements, job.ranks[:1])
+    done = CliRunner().invoke(app, ["replay", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "ends early" not in done.stderr
