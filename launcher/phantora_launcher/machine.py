@@ -37,6 +37,7 @@ def machine_lines(cluster: Cluster, host_time: HostTime, value_limit_bytes: int 
         "device.shared_per_block_optin": gpu.shared_per_block_optin,
         "device.shared_per_sm": gpu.shared_per_sm,
         "device.nvlink_count": gpu.nvlinks if cluster.node.nvlink.kind != "none" else 0,
+        "device.multicast": int(cluster.node.nvlink.kind == "nvswitch"),
         "host.policy": host_time.value,
         "host.dispatch_ns": DEFAULT_HOST.dispatch_ns,
         "host.launch_ns": DEFAULT_HOST.launch_ns,

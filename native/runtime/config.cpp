@@ -62,6 +62,7 @@ const std::map<std::string, Setter, std::less<>>& setters() {
       {"device.shared_per_block_optin", number(&Config::shared_per_block_optin)},
       {"device.shared_per_sm", number(&Config::shared_per_sm)},
       {"device.nvlink_count", number(&Config::nvlink_count)},
+      {"device.multicast", number(&Config::multicast)},
       {"host.policy",
        [](Config& config, const std::string&, const std::string& text) { config.host_policy = parse_policy(text); }},
       {"host.dispatch_ns", number(&Config::dispatch_ns)},

@@ -139,7 +139,7 @@ std::map<int, int> make_attributes() {
       {129, 0},  // unified function pointers
       {130, 0},
       {131, -1},
-      {132, 0},  // multicast: not emulated
+      {132, gpu.multicast && at_least(9, 0)},
       {133, 0},
       {134, -1},
       {135, 0},

@@ -101,8 +101,8 @@ void give_back(const Extent& extent) {
             static_cast<off_t>(extent.bytes));
 }
 
-void map(const Extent& extent, void* at, bool accessible) {
-  map_part(extent, 0, at, accessible ? PROT_READ | PROT_WRITE : PROT_NONE);
+void* map(const Extent& extent, void* at, bool accessible) {
+  return map_part(extent, 0, at, accessible ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 uint8_t* map_states(const Extent& extent) {

@@ -27,8 +27,8 @@ struct Extent {
 Extent take(size_t bytes);             // of this process's own file; a multiple of 2 MiB
 void give_back(const Extent& extent);  // the bytes are gone
 
-// Shows it at `at`, in place of what is mapped there.
-void map(const Extent& extent, void* at, bool accessible);
+// Shows it at `at`, in place of what is mapped there (null: anywhere).
+void* map(const Extent& extent, void* at, bool accessible);
 // Where the state of each byte is kept, for all who share it: mapped until unmap_states().
 uint8_t* map_states(const Extent& extent);
 void unmap_states(const Extent& extent, uint8_t* states);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "zero_pages.h"
 
@@ -15,9 +16,10 @@ size_t StateMap::equal_length(const uint8_t* states, size_t limit) {
 
 void StateMap::assign(Address begin, Address end, State state) {
   auto own = [&](Address from, Address to) { own_.assign(from, to, state); };
-  auto shared = [&](Address from, Address to, uint8_t* states) {
-    if (state == State::unknown) return zero_pages(states, to - from);
-    std::memset(states, encode(state), to - from);
+  auto shared = [&](Address from, Address to, const Shared& range) {
+    if (!range.states) return range.stored(from - range.begin, to - from);
+    if (state == State::unknown) return zero_pages(range.at(from), to - from);
+    std::memset(range.at(from), encode(state), to - from);
   };
   split(begin, end, own, shared);
 }
@@ -33,7 +35,12 @@ void StateMap::share(Address begin, Address end, uint8_t* states) {
     if (state != State::unknown) std::memset(states + (from - begin), encode(state), to - from);
   });
   own_.assign(begin, end, State::unknown);
-  shared_[begin] = {end, states};
+  shared_[begin] = {begin, end, states, {}};
+}
+
+void StateMap::relay(Address begin, Address end, Stored stored) {
+  own_.assign(begin, end, State::unknown);
+  shared_[begin] = {begin, end, nullptr, std::move(stored)};
 }
 
 void StateMap::unshare(Address begin, Address end) {

@@ -22,7 +22,9 @@ class StateMap {
   template <typename Visit>
   void for_each(Address begin, Address end, Visit&& visit) const {
     auto own = [&](Address from, Address to) { own_.for_each(from, to, visit); };
-    auto shared = [&](Address from, Address to, const uint8_t* states) {
+    auto shared = [&](Address from, Address to, const Shared& range) {
+      if (!range.states) return visit(from, to, State::unknown);
+      const uint8_t* states = range.at(from);
       while (from < to) {
         size_t length = equal_length(states, to - from);
         visit(from, from + length, decode(*states));
@@ -35,12 +37,17 @@ class StateMap {
 
   // From now on [begin, end) has its states at `states`, a byte each. What was known here is written there.
   void share(Address begin, Address end, uint8_t* states);
-  void unshare(Address begin, Address end);  // whole ranges that were shared; unknown afterwards
+  // From now on [begin, end) is unknown whatever it is assigned, and `stored` is told where in it that is.
+  void relay(Address begin, Address end, Stored stored);
+  void unshare(Address begin, Address end);  // whole ranges that were shared or relayed; unknown afterwards
 
  private:
   struct Shared {
-    Address end;
-    uint8_t* states;
+    Address begin, end;
+    uint8_t* states;  // null: relayed
+    Stored stored;
+
+    uint8_t* at(Address address) const { return states + (address - begin); }
   };
 
   // Untouched pages of states are zeros: unknown.
@@ -61,7 +68,7 @@ class StateMap {
       if (begin < shared_begin) own(begin, shared_begin);
       if (last) return;
       Address shared_end = std::min(end, range->second.end);
-      here(shared_begin, shared_end, range->second.states + (shared_begin - range->first));
+      here(shared_begin, shared_end, range->second);
       begin = shared_end;
       ++range;
     }

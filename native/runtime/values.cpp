@@ -185,6 +185,11 @@ void share(void* p, size_t bytes, uint8_t* states) {
   store().ranges.share(address(p), address(p) + bytes, states);
 }
 
+void relay(void* p, size_t bytes, Stored stored) {
+  Guard guard(store().mutex);
+  store().ranges.relay(address(p), address(p) + bytes, std::move(stored));
+}
+
 void unshare(void* p, size_t bytes) {
   Guard guard(store().mutex);
   store().ranges.unshare(address(p), address(p) + bytes);

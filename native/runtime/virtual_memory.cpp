@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "multicast.h"
 #include "phantora/config.h"
 #include "phantora/device.h"
 #include "phantora/memory.h"
@@ -41,7 +43,8 @@ struct Physical {
   bool exported = false;
   int references = 1;
   int mappings = 0;
-  uint8_t* states = nullptr;  // of shared memory: see values::share
+  uint8_t* states = nullptr;                     // of shared memory: see values::share
+  std::shared_ptr<multicast::Object> multicast;  // null: it is memory
 };
 
 struct Mapped {
@@ -82,6 +85,40 @@ class Space {
     return add({physical::take(bytes), properties});
   }
 
+  Handle create_multicast(const MulticastProperties& properties) {
+    auto object = multicast::Object::create(properties.bytes, properties.devices);
+    return add_multicast(object, properties.handle_types, false);
+  }
+
+  bool add_device(Handle handle, int device) {
+    auto object = object_of(handle);
+    return object && object->add_device(device::physical(device));
+  }
+
+  bool bind(Handle handle, size_t offset, Handle memory, size_t memory_offset, size_t bytes) {
+    auto object = object_of(handle);
+    if (!object || !is_range(object->extent(), offset, bytes)) return false;
+    std::optional<multicast::Binding> binding = contribution(memory, memory_offset, bytes);
+    if (!binding || !object->has_device(binding->device)) return false;
+    object->wait_for_devices();
+    binding->offset = offset;
+    return object->bind(*binding);
+  }
+
+  bool bind(Handle handle, size_t offset, const void* at, size_t bytes) {
+    Handle memory = retain(at);
+    if (!memory) return false;
+    std::optional<size_t> memory_offset = offset_in_handle(at);
+    bool bound = memory_offset && bind(handle, offset, memory, *memory_offset, bytes);
+    release(memory);
+    return bound;
+  }
+
+  bool unbind(Handle handle, int device, size_t offset, size_t bytes) {
+    auto object = object_of(handle);
+    return object && object->unbind(device::physical(device), offset, bytes);
+  }
+
   bool release(Handle handle) {
     std::lock_guard lock(mutex_);
     auto found = physicals_.find(handle);
@@ -92,19 +129,23 @@ class Space {
   }
 
   bool map(void* at, size_t bytes, Handle handle, size_t offset) {
-    if (bytes == 0 || (address(at) | bytes | offset) % granule_bytes != 0) return false;
+    if (address(at) % granule_bytes != 0) return false;
     std::lock_guard lock(mutex_);
     auto found = physicals_.find(handle);
     if (found == physicals_.end() || found->second.references == 0) return false;
     Physical& physical = found->second;
     char* base = static_cast<char*>(at);
-    bool fits = bytes <= physical.extent.bytes && offset <= physical.extent.bytes - bytes;
+    bool fits = is_range(physical.extent, offset, bytes);
     if (!fits || !is_reserved(base, bytes) || !is_free(base, bytes)) return false;
     if (++physical.mappings > 1) share(physical, handle);
     physical::map({physical.extent.file, physical.extent.offset + offset, bytes}, at, false);
     madvise(at, bytes, MADV_NOHUGEPAGE);  // a touched byte must not cost 2 MiB
     mappings_[base] = {bytes, handle, offset, {}};
-    if (physical.states) values::share(at, bytes, physical.states + offset);
+    if (physical.multicast) {
+      relay(at, bytes, physical.multicast, offset);
+    } else if (physical.states) {
+      values::share(at, bytes, physical.states + offset);
+    }
     return true;
   }
 
@@ -150,7 +191,14 @@ class Space {
   std::optional<Properties> properties(Handle handle) {
     std::lock_guard lock(mutex_);
     auto found = physicals_.find(handle);
-    return found == physicals_.end() ? std::nullopt : std::optional(found->second.properties);
+    if (found == physicals_.end() || found->second.multicast) return {};
+    return found->second.properties;
+  }
+
+  uint32_t handle_types(Handle handle) {
+    std::lock_guard lock(mutex_);
+    auto found = physicals_.find(handle);
+    return found == physicals_.end() ? 0 : found->second.properties.handle_types;
   }
 
   std::optional<Mapping> mapping(const void* at) {
@@ -166,14 +214,14 @@ class Space {
     Physical& physical = found->second;
     physical.exported = true;
     share(physical, handle);
-    const Properties& p = physical.properties;
-    return physical::export_descriptor(
-        physical.extent, {physical.extent.bytes, config().node, device::physical(p.device), p.handle_types,
-                          p.compression, p.rdma_capable, p.usage});
+    return physical::export_descriptor(physical.extent, card(physical));
   }
 
   Handle import(const physical::Import& import) {
     const physical::Card& card = import.card;
+    if (card.node == config().node && card.device == multicast::no_device) {
+      return add_multicast(std::make_shared<multicast::Object>(import.extent), card.handle_types, true);
+    }
     for (int device = 0; device < device::count(); ++device) {
       if (card.node != config().node || device::physical(device) != card.device) continue;
       Physical physical{import.extent, {device, card.handle_types, card.compression, card.rdma_capable, card.usage}};
@@ -193,6 +241,56 @@ class Space {
 
   static uintptr_t address(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
+  static bool is_range(const physical::Extent& extent, size_t offset, size_t bytes) {
+    return bytes > 0 && (offset | bytes) % granule_bytes == 0 && bytes <= extent.bytes &&
+           offset <= extent.bytes - bytes;
+  }
+
+  static physical::Card card(const Physical& physical) {
+    const Properties& p = physical.properties;
+    int device = physical.multicast ? multicast::no_device : device::physical(p.device);
+    return {physical.extent.bytes, config().node, device, p.handle_types, p.compression, p.rdma_capable, p.usage};
+  }
+
+  static void relay(void* at, size_t bytes, const std::shared_ptr<multicast::Object>& object, size_t offset) {
+    values::relay(at, bytes, [object, offset](size_t place, size_t length) { object->stored(offset + place, length); });
+  }
+
+  // Device 0 is what CUDA says of a multicast address, whichever devices are behind it.
+  Handle add_multicast(std::shared_ptr<multicast::Object> object, uint32_t handle_types, bool imported) {
+    Physical physical{object->extent(), {0, handle_types}};
+    physical.imported = imported;
+    physical.multicast = std::move(object);
+    recorder::declare_guess("multicast memory: kernels that use it are timed as if it were the device's own");
+    return add(physical);
+  }
+
+  // Null: it is none.
+  std::shared_ptr<multicast::Object> object_of(Handle handle) {
+    std::lock_guard lock(mutex_);
+    auto found = physicals_.find(handle);
+    return found == physicals_.end() || found->second.references == 0 ? nullptr : found->second.multicast;
+  }
+
+  std::optional<multicast::Binding> contribution(Handle handle, size_t offset, size_t bytes) {
+    std::lock_guard lock(mutex_);
+    auto found = physicals_.find(handle);
+    if (found == physicals_.end() || found->second.multicast) return {};
+    Physical& physical = found->second;
+    if (!is_range(physical.extent, offset, bytes)) return {};
+    physical.exported = true;
+    share(physical, handle);
+    physical::Place place = physical::publish(physical.extent, card(physical));
+    return multicast::Binding{device::physical(physical.properties.device), 0, bytes, place, offset};
+  }
+
+  std::optional<size_t> offset_in_handle(const void* at) {
+    std::lock_guard lock(mutex_);
+    auto mapped = find(at);
+    if (mapped == mappings_.end()) return {};
+    return mapped->second.offset + (static_cast<const char*>(at) - mapped->first);
+  }
+
   Handle add(const Physical& physical) {
     std::lock_guard lock(mutex_);
     physicals_.emplace(++last_handle_, physical);
@@ -204,14 +302,14 @@ class Space {
     Physical& physical = found->second;
     if (physical.references > 0 || physical.mappings > 0) return;
     if (physical.states) physical::unmap_states(physical.extent, physical.states);
-    if (!physical.imported) memory::discharge(physical.properties.device, physical.extent.bytes);
+    if (!physical.imported && !physical.multicast) memory::discharge(physical.properties.device, physical.extent.bytes);
     if (!physical.imported && !physical.exported) physical::give_back(physical.extent);
     physicals_.erase(found);
   }
 
   // From now on the states of its bytes lie beside them, for all who see them.
   void share(Physical& physical, Handle handle) {
-    if (physical.states) return;
+    if (physical.states || physical.multicast) return;
     physical.states = physical::map_states(physical.extent);
     for (auto& [base, mapped] : mappings_) {
       if (mapped.handle == handle) values::share(base, mapped.bytes, physical.states + mapped.offset);
@@ -236,7 +334,7 @@ class Space {
   void take_down(char* base, Mapped& mapped) {
     auto found = physicals_.find(mapped.handle);
     if (!mapped.access.empty()) memory::hide(base, mapped.bytes);
-    if (found->second.states) {
+    if (found->second.states || found->second.multicast) {
       values::unshare(base, mapped.bytes);
     } else {
       values::mark_unknown(base, mapped.bytes);
@@ -305,6 +403,18 @@ std::optional<Access> access(const void* at, int device) { return space().access
 Handle retain(const void* at) { return space().retain(at); }
 std::optional<Properties> properties(Handle handle) { return space().properties(handle); }
 std::optional<Mapping> mapping(const void* at) { return space().mapping(at); }
+uint32_t handle_types(Handle handle) { return space().handle_types(handle); }
+Handle create_multicast(const MulticastProperties& properties) { return space().create_multicast(properties); }
+bool add_device(Handle multicast, int device) { return space().add_device(multicast, device); }
+bool bind(Handle multicast, size_t offset, Handle memory, size_t memory_offset, size_t bytes) {
+  return space().bind(multicast, offset, memory, memory_offset, bytes);
+}
+bool bind(Handle multicast, size_t offset, const void* memory, size_t bytes) {
+  return space().bind(multicast, offset, memory, bytes);
+}
+bool unbind(Handle multicast, int device, size_t offset, size_t bytes) {
+  return space().unbind(multicast, device, offset, bytes);
+}
 int export_descriptor(Handle handle) { return space().export_descriptor(handle); }
 
 Handle import_descriptor(int descriptor) {

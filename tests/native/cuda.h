@@ -45,6 +45,12 @@ struct CUmemAllocationProp {
   unsigned char reserved[4];
 };
 
+struct CUmulticastObjectProp {
+  unsigned numDevices;
+  size_t size;
+  unsigned long long handleTypes, flags;
+};
+
 struct CUmemAccessDesc {
   CUmemLocation location;
   unsigned flags;
@@ -120,6 +126,13 @@ int cuMemRetainAllocationHandle(CUmemGenericAllocationHandle*, void*);
 int cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp*, CUmemGenericAllocationHandle);
 int cuMemExportToShareableHandle(void*, CUmemGenericAllocationHandle, int, unsigned long long);
 int cuMemImportFromShareableHandle(CUmemGenericAllocationHandle*, void*, int);
+int cuMulticastGetGranularity(size_t*, const CUmulticastObjectProp*, int);
+int cuMulticastCreate(CUmemGenericAllocationHandle*, const CUmulticastObjectProp*);
+int cuMulticastAddDevice(CUmemGenericAllocationHandle, int);
+int cuMulticastBindMem(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle, size_t, size_t,
+                       unsigned long long);
+int cuMulticastBindAddr(CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t, unsigned long long);
+int cuMulticastUnbind(CUmemGenericAllocationHandle, int, size_t, size_t);
 int cuMemGetAddressRange_v2(CUdeviceptr*, size_t*, CUdeviceptr);
 int cuMemcpyHtoD_v2(CUdeviceptr, const void*, size_t);
 int cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);

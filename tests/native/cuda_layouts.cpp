@@ -185,6 +185,11 @@ static_assert(offsetof(driver::AllocationProperties, location_type) == offsetof(
 static_assert(offsetof(driver::AllocationProperties, location) == offsetof(CUmemAllocationProp, location.id));
 SAME_SIZE(driver::AccessDescription, CUmemAccessDesc);
 SAME_FIELD(driver::AccessDescription, flags, CUmemAccessDesc, flags);
+SAME_SIZE(driver::MulticastProperties, CUmulticastObjectProp);
+SAME_FIELD(driver::MulticastProperties, devices, CUmulticastObjectProp, numDevices);
+SAME_FIELD(driver::MulticastProperties, bytes, CUmulticastObjectProp, size);
+SAME_FIELD(driver::MulticastProperties, handle_types, CUmulticastObjectProp, handleTypes);
+SAME_FIELD(driver::MulticastProperties, flags, CUmulticastObjectProp, flags);
 SAME_NUMBER(driver::allocation_pinned, CU_MEM_ALLOCATION_TYPE_PINNED);
 SAME_NUMBER(driver::location_device, CU_MEM_LOCATION_TYPE_DEVICE);
 SAME_NUMBER(driver::handle_posix_descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);

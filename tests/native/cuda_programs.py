@@ -26,6 +26,7 @@ device.clock_khz = 1980000
 device.shared_per_block_optin = 232448
 device.shared_per_sm = 233472
 device.nvlink_count = 18
+device.multicast = 1
 host.policy = modelled
 host.dispatch_ns = 3000
 host.launch_ns = 4000

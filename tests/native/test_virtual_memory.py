@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from cuda_programs import compiled, run_as_rank
+from cuda_programs import MACHINE, compiled, run_as_rank
 
 
 @pytest.fixture(scope="module")
@@ -13,6 +13,13 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_mappings(program: Path, tmp_path: Path) -> None:
     done = run_as_rank(program, run_dir=tmp_path, sink="null")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("lacking", ["device.multicast = 1", "device.cc_major = 9"])
+def test_multicast_needs_a_switch_and_hopper(program: Path, tmp_path: Path, lacking: str) -> None:
+    machine = MACHINE.replace(lacking, lacking.replace("= 1", "= 0").replace("= 9", "= 8"))
+    done = run_as_rank(program, "refuse", run_dir=tmp_path, sink="null", machine=machine)
     assert (done.returncode, done.stderr) == (0, "")
 
 

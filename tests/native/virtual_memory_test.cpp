@@ -1,7 +1,8 @@
 // Reserved addresses, physical memory and mappings of the driver API; memory that two processes share.
 //   virtual_memory_test              semantics in one process
+//   virtual_memory_test refuse       on a machine without multicast
 //   virtual_memory_test share PATH   starts PATH as a second process and hands it memory, by descriptor and by IPC
-//   handle
+//   handle, and a multicast object
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +195,88 @@ void test_two_addresses_of_one_piece() {
   CHECK_EQUAL(cuMemAddressFree(base, 2 * granule), cudaSuccess);
 }
 
+CUmulticastObjectProp multicast_of(unsigned devices, size_t bytes) { return {devices, bytes, 1, 0}; }
+
+CUmemGenericAllocationHandle create_multicast(unsigned devices, size_t bytes) {
+  CUmemGenericAllocationHandle handle = 0;
+  CUmulticastObjectProp properties = multicast_of(devices, bytes);
+  CHECK_EQUAL(cuMulticastCreate(&handle, &properties), cudaSuccess);
+  return handle;
+}
+
+int is_multicast_supported() {
+  int supported = -1;
+  CHECK_EQUAL(cudaDeviceGetAttribute(&supported, 132, device_under_test), cudaSuccess);
+  return supported;
+}
+
+void test_what_a_multicast_object_takes() {
+  size_t before = free_bytes(), smallest = 0;
+  CUmulticastObjectProp properties = multicast_of(2, 3 * granule), odd = multicast_of(2, 3),
+                        many = multicast_of(99, granule);
+  CUmemGenericAllocationHandle none = 0, object = create_multicast(2, 3 * granule), memory = create(2 * granule);
+  CHECK_EQUAL(is_multicast_supported(), 1);
+  CHECK_EQUAL(cuMulticastGetGranularity(&smallest, &properties, 0), cudaSuccess);
+  CHECK_EQUAL(smallest, granule);
+  CHECK_EQUAL(before - free_bytes(), 2 * granule);  // of the memory alone
+  CHECK_EQUAL(cuMulticastCreate(&none, &odd), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMulticastCreate(&none, &many), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMulticastBindMem(object, 0, memory, 0, granule, 0), cudaErrorInvalidValue);  // device not added
+  CHECK_EQUAL(cuMulticastAddDevice(object, device_under_test), cudaSuccess);
+  CHECK_EQUAL(cuMulticastAddDevice(object, device_under_test), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMulticastAddDevice(object, 0), cudaSuccess);
+  CHECK_EQUAL(cuMulticastAddDevice(object, 2), cudaErrorInvalidValue);  // of two
+  CHECK_EQUAL(cuMulticastAddDevice(memory, 2), cudaErrorInvalidValue);
+
+  CHECK_EQUAL(cuMulticastBindMem(object, 0, memory, 0, 3 * granule, 0), cudaErrorInvalidValue);  // has not so much
+  CHECK_EQUAL(cuMulticastBindMem(object, 2 * granule, memory, 0, 2 * granule, 0), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMulticastBindMem(object, 0, object, 0, granule, 0), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMulticastBindMem(object, granule, memory, 0, 2 * granule, 0), cudaSuccess);
+  CHECK_EQUAL(cuMulticastBindMem(object, 2 * granule, memory, 0, granule, 0), cudaErrorInvalidValue);  // is taken
+  CHECK_EQUAL(cuMulticastUnbind(object, device_under_test, 0, granule), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMulticastUnbind(object, device_under_test, granule, 2 * granule), cudaSuccess);
+  CHECK_EQUAL(cuMulticastUnbind(object, device_under_test, granule, 2 * granule), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMemRelease(object), cudaSuccess);
+  CHECK_EQUAL(cuMemRelease(object), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMemRelease(memory), cudaSuccess);
+  CHECK_EQUAL(free_bytes(), before);
+}
+
+// What is stored through it makes that of all who are bound unknown (which reads as 0), there and nowhere else.
+void test_stores_through_a_multicast_address() {
+  CUdeviceptr memory = reserve(2 * granule), all = reserve(2 * granule);
+  CUmemGenericAllocationHandle object = create_multicast(1, 2 * granule), piece = create(2 * granule);
+  map(memory, 2 * granule, piece);
+  map(all, 2 * granule, object);
+  CHECK_EQUAL(cuMulticastAddDevice(object, device_under_test), cudaSuccess);
+  CHECK_EQUAL(cuMulticastBindAddr(object, 0, memory + granule, granule, 0), cudaSuccess);
+  write(memory + granule + 8, 5);
+  write(memory + granule + 16, 6);
+  write(memory + 8, 7);
+  write(all + 8, 50);
+  CHECK_EQUAL(read(memory + granule + 8), 0);
+  CHECK_EQUAL(read(memory + granule + 16), 6);
+  CHECK_EQUAL(read(memory + 8), 7);
+  CHECK_EQUAL(read(all + 8), 0);
+  CHECK_EQUAL(cuMemsetD8_v2(all, 1, granule), cudaSuccess);
+  CHECK_EQUAL(read(memory + granule + 16), 0);
+  write(memory + granule + 8, 9);
+  CHECK_EQUAL(cuMulticastUnbind(object, device_under_test, 0, granule), cudaSuccess);
+  write(all + 8, 51);
+  CHECK_EQUAL(read(memory + granule + 8), 9);
+  CHECK_EQUAL(cuMemUnmap(all, 2 * granule), cudaSuccess);
+  CHECK_EQUAL(cuMemUnmap(memory, 2 * granule), cudaSuccess);
+  CHECK_EQUAL(cuMemRelease(object), cudaSuccess);
+  CHECK_EQUAL(cuMemRelease(piece), cudaSuccess);
+}
+
+void refuse() {
+  CUmemGenericAllocationHandle none = 0;
+  CUmulticastObjectProp properties = multicast_of(2, granule);
+  CHECK_EQUAL(is_multicast_supported(), 0);
+  CHECK_EQUAL(cuMulticastCreate(&none, &properties), 801);
+}
+
 // --- two processes
 
 struct Parcel {
@@ -234,6 +317,47 @@ void take_turns(int channel) {
   char turn = 0;
   CHECK_EQUAL(::write(channel, &turn, 1), 1);
   CHECK_EQUAL(::read(channel, &turn, 1), 1);
+}
+
+// Two processes, each with a device of its own.
+void give_multicast(int channel) {
+  CUdeviceptr base = reserve(granule);
+  CUmemGenericAllocationHandle object = create_multicast(2, granule), memory = create(granule);
+  int descriptor = -1;
+  CHECK_EQUAL(cuMulticastAddDevice(object, device_under_test), cudaSuccess);
+  CHECK_EQUAL(cuMemExportToShareableHandle(&descriptor, object, 1, 0), cudaSuccess);
+  send_parcel(channel, {}, descriptor);
+  close(descriptor);
+  map(base, granule, memory);
+  write(base + 8, 5);
+  write(base + 16, 6);
+  CHECK_EQUAL(cuMulticastBindMem(object, 0, memory, 0, granule, 0), cudaSuccess);
+  take_turns(channel);  // bound
+  take_turns(channel);  // the other has stored
+  CHECK_EQUAL(read(base + 8), 0);
+  CHECK_EQUAL(read(base + 16), 6);
+  CHECK_EQUAL(cuMulticastUnbind(object, device_under_test, 0, granule), cudaSuccess);
+  CHECK_EQUAL(cuMemRelease(object), cudaSuccess);
+}
+
+void take_multicast(int channel) {
+  int descriptor = -1;
+  receive_parcel(channel, &descriptor);
+  CUmemGenericAllocationHandle object = 0;
+  CUmemAllocationProp properties{};
+  auto as_pointer = reinterpret_cast<void*>(static_cast<uintptr_t>(descriptor));
+  CHECK_EQUAL(cuMemImportFromShareableHandle(&object, as_pointer, 1), cudaSuccess);
+  close(descriptor);
+  CHECK_EQUAL(cuMemGetAllocationPropertiesFromHandle(&properties, object), cudaErrorInvalidValue);  // no memory
+  CHECK_EQUAL(cuMulticastAddDevice(object, device_under_test), cudaErrorInvalidValue);  // the giver has added it
+  CHECK_EQUAL(cuMulticastAddDevice(object, 0), cudaSuccess);
+  CUdeviceptr all = reserve(granule);
+  map(all, granule, object);
+  take_turns(channel);
+  write(all + 8, 50);
+  take_turns(channel);
+  CHECK_EQUAL(cuMemUnmap(all, granule), cudaSuccess);
+  CHECK_EQUAL(cuMemRelease(object), cudaSuccess);
 }
 
 void give(int channel) {
@@ -310,6 +434,7 @@ void share(const char* program) {
   close(ends[1]);
   cudaSetDevice(device_under_test);
   give(ends[0]);
+  give_multicast(ends[0]);
   int status = -1;
   CHECK_EQUAL(waitpid(child, &status, 0), child);
   CHECK_EQUAL(status, 0);
@@ -325,6 +450,11 @@ int main(int count, char** arguments) {
   cudaSetDevice(device_under_test);
   if (count == 3) {
     take(std::stoi(arguments[2]));
+    take_multicast(std::stoi(arguments[2]));
+    return checks_failed();
+  }
+  if (count == 2) {
+    refuse();
     return checks_failed();
   }
   test_what_counts();
@@ -332,5 +462,7 @@ int main(int count, char** arguments) {
   test_pointers_and_copies_across_pieces();
   test_access_and_handles();
   test_two_addresses_of_one_piece();
+  test_what_a_multicast_object_takes();
+  test_stores_through_a_multicast_address();
   return checks_failed();
 }

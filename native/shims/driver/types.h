@@ -122,6 +122,13 @@ struct AccessDescription {  // CUmemAccessDesc
   int flags;
 };
 
+struct MulticastProperties {  // CUmulticastObjectProp
+  unsigned devices;
+  size_t bytes;
+  uint64_t handle_types;
+  uint64_t flags;
+};
+
 inline constexpr int allocation_pinned = 1;
 inline constexpr int location_device = 1;
 inline constexpr uint32_t handle_posix_descriptor = 1;

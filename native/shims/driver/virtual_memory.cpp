@@ -118,8 +118,7 @@ Status cuMemGetAllocationPropertiesFromHandle(AllocationProperties* out, Handle 
 }
 
 Status cuMemExportToShareableHandle(void* out, Handle handle, uint32_t type, uint64_t flags) {
-  std::optional<virtual_memory::Properties> known = virtual_memory::properties(handle);
-  if (!out || !known || flags != 0 || !(known->handle_types & type)) return Status::invalid_value;
+  if (!out || flags != 0 || !(virtual_memory::handle_types(handle) & type)) return Status::invalid_value;
   *static_cast<int*>(out) = virtual_memory::export_descriptor(handle);
   return charged(true);
 }

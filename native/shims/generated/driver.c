@@ -250,12 +250,6 @@ UNSUPPORTED(cuMipmappedArrayGetMemoryRequirements)
 UNSUPPORTED(cuMipmappedArrayGetSparseProperties)
 UNSUPPORTED(cuModuleGetSurfRef)
 UNSUPPORTED(cuModuleGetTexRef)
-UNSUPPORTED(cuMulticastAddDevice)
-UNSUPPORTED(cuMulticastBindAddr)
-UNSUPPORTED(cuMulticastBindMem)
-UNSUPPORTED(cuMulticastCreate)
-UNSUPPORTED(cuMulticastGetGranularity)
-UNSUPPORTED(cuMulticastUnbind)
 UNSUPPORTED(cuOccupancyAvailableDynamicSMemPerBlock)
 UNSUPPORTED(cuOccupancyMaxPotentialBlockSize)
 UNSUPPORTED(cuOccupancyMaxPotentialBlockSizeWithFlags)
@@ -451,6 +445,12 @@ extern void cuModuleLoadData(void);
 extern void cuModuleLoadDataEx(void);
 extern void cuModuleLoadFatBinary(void);
 extern void cuModuleUnload(void);
+extern void cuMulticastAddDevice(void);
+extern void cuMulticastBindAddr(void);
+extern void cuMulticastBindMem(void);
+extern void cuMulticastCreate(void);
+extern void cuMulticastGetGranularity(void);
+extern void cuMulticastUnbind(void);
 extern void cuOccupancyMaxActiveBlocksPerMultiprocessor(void);
 extern void cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(void);
 extern void cuOccupancyMaxActiveClusters(void);
@@ -833,12 +833,12 @@ const struct phantora_function phantora_functions[] = {
     {"cuModuleLoadDataEx", (void*)&cuModuleLoadDataEx, phantora_function_emulated},
     {"cuModuleLoadFatBinary", (void*)&cuModuleLoadFatBinary, phantora_function_emulated},
     {"cuModuleUnload", (void*)&cuModuleUnload, phantora_function_emulated},
-    {"cuMulticastAddDevice", (void*)&cuMulticastAddDevice, phantora_function_unsupported},
-    {"cuMulticastBindAddr", (void*)&cuMulticastBindAddr, phantora_function_unsupported},
-    {"cuMulticastBindMem", (void*)&cuMulticastBindMem, phantora_function_unsupported},
-    {"cuMulticastCreate", (void*)&cuMulticastCreate, phantora_function_unsupported},
-    {"cuMulticastGetGranularity", (void*)&cuMulticastGetGranularity, phantora_function_unsupported},
-    {"cuMulticastUnbind", (void*)&cuMulticastUnbind, phantora_function_unsupported},
+    {"cuMulticastAddDevice", (void*)&cuMulticastAddDevice, phantora_function_emulated},
+    {"cuMulticastBindAddr", (void*)&cuMulticastBindAddr, phantora_function_emulated},
+    {"cuMulticastBindMem", (void*)&cuMulticastBindMem, phantora_function_emulated},
+    {"cuMulticastCreate", (void*)&cuMulticastCreate, phantora_function_emulated},
+    {"cuMulticastGetGranularity", (void*)&cuMulticastGetGranularity, phantora_function_emulated},
+    {"cuMulticastUnbind", (void*)&cuMulticastUnbind, phantora_function_emulated},
     {"cuOccupancyAvailableDynamicSMemPerBlock", (void*)&cuOccupancyAvailableDynamicSMemPerBlock, phantora_function_unsupported},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessor, phantora_function_emulated},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void*)&cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, phantora_function_emulated},

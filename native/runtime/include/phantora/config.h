@@ -32,6 +32,7 @@ struct Config {
   uint64_t shared_per_block_optin = 0;
   uint64_t shared_per_sm = 0;
   int nvlink_count = 0;
+  int multicast = 0;  // 1: the switch between the devices can
 
   HostPolicy host_policy = HostPolicy::modelled;
   int64_t dispatch_ns = 0;  // a dispatched ATen op

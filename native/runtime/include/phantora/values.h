@@ -34,6 +34,10 @@ void make_readable(void* p, size_t bytes);
 // Memory with several addresses, or seen by several processes: its states are at `states` from now on, a byte each,
 // until unshare(). What was known of it is written there.
 void share(void* p, size_t bytes, uint8_t* states);
+// Memory that stands for other memory: unknown itself until unshare(); `stored` hears of all that is stored to it, in
+// the order of the streams, and must not call back.
+using Stored = std::function<void(size_t offset, size_t bytes)>;
+void relay(void* p, size_t bytes, Stored stored);
 void unshare(void* p, size_t bytes);
 
 // A task must not throw, and must not drain. One for a stream that is being captured is run by each launch of the

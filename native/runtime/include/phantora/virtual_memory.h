@@ -42,14 +42,29 @@ bool unmap(void* at, size_t bytes);
 bool set_access(void* at, size_t bytes, int device, Access access);
 std::optional<Access> access(const void* at, int device);
 
-Handle retain(const void* at);  // one more reference to the handle that is mapped there
-std::optional<Properties> properties(Handle handle);
+Handle retain(const void* at);                        // one more reference to the handle that is mapped there
+std::optional<Properties> properties(Handle handle);  // of memory
 
 struct Mapping {
   void* base;
   size_t bytes;
 };
 std::optional<Mapping> mapping(const void* at);
+
+// Multicast objects are handles too: mapped, released and handed on as memory is, but they take none. What is stored
+// through them makes the memory of all devices that is bound to them unknown.
+struct MulticastProperties {
+  size_t bytes = 0;
+  unsigned devices = 0;  // that will be added
+  uint32_t handle_types = 0;
+};
+Handle create_multicast(const MulticastProperties& properties);
+bool add_device(Handle multicast, int device);
+// Blocks, as CUDA does, until all its devices are added.
+bool bind(Handle multicast, size_t offset, Handle memory, size_t memory_offset, size_t bytes);
+bool bind(Handle multicast, size_t offset, const void* memory, size_t bytes);  // mapped there
+bool unbind(Handle multicast, int device, size_t offset, size_t bytes);
+uint32_t handle_types(Handle handle);  // how it may be exported, memory or not; 0: no such handle
 
 // Between processes of a node. A handle that was exported or imported shares its bytes and their states.
 int export_descriptor(Handle handle);  // -1: no such handle; the caller closes it
