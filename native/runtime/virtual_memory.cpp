@@ -98,6 +98,7 @@ class Space {
   bool bind(Handle handle, size_t offset, Handle memory, size_t memory_offset, size_t bytes) {
     auto object = object_of(handle);
     if (!object || !is_range(object->extent(), offset, bytes)) return false;
+    if (handle_types(handle) != 0 && handle_types(memory) == 0) return false;  // CUDA's rule
     std::optional<multicast::Binding> binding = contribution(memory, memory_offset, bytes);
     if (!binding || !object->has_device(binding->device)) return false;
     object->wait_for_devices();
@@ -130,6 +131,7 @@ class Space {
 
   bool map(void* at, size_t bytes, Handle handle, size_t offset) {
     if (address(at) % granule_bytes != 0) return false;
+    if (auto object = object_of(handle)) object->wait_for_devices();
     std::lock_guard lock(mutex_);
     auto found = physicals_.find(handle);
     if (found == physicals_.end() || found->second.references == 0) return false;

@@ -214,11 +214,12 @@ void test_what_a_multicast_object_takes() {
   size_t before = free_bytes(), smallest = 0;
   CUmulticastObjectProp properties = multicast_of(2, 3 * granule), odd = multicast_of(2, 3),
                         many = multicast_of(99, granule);
-  CUmemGenericAllocationHandle none = 0, object = create_multicast(2, 3 * granule), memory = create(2 * granule);
+  CUmemGenericAllocationHandle none = 0, object = create_multicast(2, 3 * granule), memory = create(2 * granule, 1),
+                               unshared = create(granule);
   CHECK_EQUAL(is_multicast_supported(), 1);
   CHECK_EQUAL(cuMulticastGetGranularity(&smallest, &properties, 0), cudaSuccess);
   CHECK_EQUAL(smallest, granule);
-  CHECK_EQUAL(before - free_bytes(), 2 * granule);  // of the memory alone
+  CHECK_EQUAL(before - free_bytes(), 3 * granule);  // of the memory alone
   CHECK_EQUAL(cuMulticastCreate(&none, &odd), cudaErrorInvalidValue);
   CHECK_EQUAL(cuMulticastCreate(&none, &many), cudaErrorInvalidValue);
   CHECK_EQUAL(cuMulticastBindMem(object, 0, memory, 0, granule, 0), cudaErrorInvalidValue);  // device not added
@@ -231,6 +232,7 @@ void test_what_a_multicast_object_takes() {
   CHECK_EQUAL(cuMulticastBindMem(object, 0, memory, 0, 3 * granule, 0), cudaErrorInvalidValue);  // has not so much
   CHECK_EQUAL(cuMulticastBindMem(object, 2 * granule, memory, 0, 2 * granule, 0), cudaErrorInvalidValue);
   CHECK_EQUAL(cuMulticastBindMem(object, 0, object, 0, granule, 0), cudaErrorInvalidValue);
+  CHECK_EQUAL(cuMulticastBindMem(object, 0, unshared, 0, granule, 0), cudaErrorInvalidValue);
   CHECK_EQUAL(cuMulticastBindMem(object, granule, memory, 0, 2 * granule, 0), cudaSuccess);
   CHECK_EQUAL(cuMulticastBindMem(object, 2 * granule, memory, 0, granule, 0), cudaErrorInvalidValue);  // is taken
   CHECK_EQUAL(cuMulticastUnbind(object, device_under_test, 0, granule), cudaErrorInvalidValue);
@@ -239,16 +241,17 @@ void test_what_a_multicast_object_takes() {
   CHECK_EQUAL(cuMemRelease(object), cudaSuccess);
   CHECK_EQUAL(cuMemRelease(object), cudaErrorInvalidValue);
   CHECK_EQUAL(cuMemRelease(memory), cudaSuccess);
+  CHECK_EQUAL(cuMemRelease(unshared), cudaSuccess);
   CHECK_EQUAL(free_bytes(), before);
 }
 
 // What is stored through it makes that of all who are bound unknown (which reads as 0), there and nowhere else.
 void test_stores_through_a_multicast_address() {
   CUdeviceptr memory = reserve(2 * granule), all = reserve(2 * granule);
-  CUmemGenericAllocationHandle object = create_multicast(1, 2 * granule), piece = create(2 * granule);
+  CUmemGenericAllocationHandle object = create_multicast(1, 2 * granule), piece = create(2 * granule, 1);
   map(memory, 2 * granule, piece);
-  map(all, 2 * granule, object);
   CHECK_EQUAL(cuMulticastAddDevice(object, device_under_test), cudaSuccess);
+  map(all, 2 * granule, object);
   CHECK_EQUAL(cuMulticastBindAddr(object, 0, memory + granule, granule, 0), cudaSuccess);
   write(memory + granule + 8, 5);
   write(memory + granule + 16, 6);
@@ -322,7 +325,7 @@ void take_turns(int channel) {
 // Two processes, each with a device of its own.
 void give_multicast(int channel) {
   CUdeviceptr base = reserve(granule);
-  CUmemGenericAllocationHandle object = create_multicast(2, granule), memory = create(granule);
+  CUmemGenericAllocationHandle object = create_multicast(2, granule), memory = create(granule, 1);
   int descriptor = -1;
   CHECK_EQUAL(cuMulticastAddDevice(object, device_under_test), cudaSuccess);
   CHECK_EQUAL(cuMemExportToShareableHandle(&descriptor, object, 1, 0), cudaSuccess);

@@ -52,7 +52,8 @@ struct Mapping {
 std::optional<Mapping> mapping(const void* at);
 
 // Multicast objects are handles too: mapped, released and handed on as memory is, but they take none. What is stored
-// through them makes the memory of all devices that is bound to them unknown.
+// through them makes the memory of all devices that is bound to them unknown. map() and bind() block, as CUDA does,
+// until all their devices are added.
 struct MulticastProperties {
   size_t bytes = 0;
   unsigned devices = 0;  // that will be added
@@ -60,7 +61,6 @@ struct MulticastProperties {
 };
 Handle create_multicast(const MulticastProperties& properties);
 bool add_device(Handle multicast, int device);
-// Blocks, as CUDA does, until all its devices are added.
 bool bind(Handle multicast, size_t offset, Handle memory, size_t memory_offset, size_t bytes);
 bool bind(Handle multicast, size_t offset, const void* memory, size_t bytes);  // mapped there
 bool unbind(Handle multicast, int device, size_t offset, size_t bytes);
