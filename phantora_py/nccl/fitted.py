@@ -65,6 +65,9 @@ class Outside:
     """Of many sends at a time."""
     channel_GBps: float
     """What one channel of a send reaches."""
+    tree_hop: float = 1.0
+    """What a tree's hop takes, relative to a ring's: a small ring uses more channels, each with a connection of its own
+    that the host serves. Where only one of the two was measured, 1."""
 
 
 INSIDE: Mapping[str, Inside] = MappingProxyType(
@@ -185,20 +188,22 @@ OUTSIDE: Mapping[str, Outside] = MappingProxyType(
             channel_GBps=20,
         ),
         "efa-1": Outside(
-            hop_us=(70, 80, 19.1),
+            hop_us=(70, 80, 28.7),
             efficiency=(0.2, 0.6, 0.972),
             fill_us=2080.0,
             pair_us=90,
             pair_efficiency=0.8,
             channel_GBps=10,
+            tree_hop=0.512,
         ),
         "slingshot": Outside(
-            hop_us=(6.25, 41.8, 15),
-            efficiency=(0.192, 0.33, 0.75),
+            hop_us=(6.88, 41.8, 15),
+            efficiency=(0.203, 0.33, 0.75),
             fill_us=20,
             pair_us=23.1,
             pair_efficiency=0.423,
             channel_GBps=20,
+            tree_hop=0.465,
         ),
         "ethernet": Outside(
             hop_us=(15.6, 20.4, 31.7),

@@ -78,6 +78,8 @@ class Timing:
         hop_us = outside.hop_us[place]
         if choice.algorithm is Algorithm.PAT:
             hop_us /= 3.5  # as the tuner has it: its steps overlap
+        if choice.algorithm in (Algorithm.TREE, Algorithm.NVLS_TREE):
+            hop_us *= outside.tree_hop
         between = layout.outside_steps * (hop_us + layout.wires_ns / 1e3)
         if layout.outside_steps and choice.protocol is Protocol.SIMPLE:
             between += outside.fill_us * size_bytes / (size_bytes + _HALF_OUTSIDE_BYTES)
