@@ -3,21 +3,16 @@
 import re
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cuda_programs import HERE, MACHINE
-from fake_rank import FakeEngine
+from cuda_programs import HERE
+from serving import serving
 
 from phantora_launcher.rank_conventions import RANK_CONVENTIONS, RANK_NAMES, RankConvention
 from phantora_native import INCLUDE_DIR, LIBRARY_DIR
-from phantora_py.cluster import load_cluster
 from phantora_py.host_groups import host_group_cost_ns
-from phantora_py.job import Job
-from phantora_py.placement import placements
 from phantora_py.server import Server
 
 PRELOAD = LIBRARY_DIR / "libphantora_preload.so"
@@ -69,21 +64,8 @@ def test_the_two_tables_of_conventions_are_one() -> None:
 @pytest.fixture
 def simulator(tmp_path: Path) -> Iterator[Server]:
     """Serves one job, of which nobody has told it, on two nodes."""
-    (tmp_path / "machine.conf").write_text(MACHINE)
-    cluster = load_cluster("dgx-h100:2")
-    server = Server(
-        tmp_path,
-        lambda where, outbox: Job(cluster, where, FakeEngine(), outbox),
-        lambda fields: placements(fields, cluster),
-    )
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    while not (tmp_path / "sim.sock").exists():
-        time.sleep(0.002)
-    yield server
-    server.stop()
-    thread.join(20)
-    assert server.failure is None
+    with serving(tmp_path, "dgx-h100:2") as server:
+        yield server
 
 
 def test_clocks_meet_where_hosts_do(simulator: Server, tmp_path: Path) -> None:

@@ -2,20 +2,15 @@
 
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cuda_programs import HERE, MACHINE, SHIMS
-from fake_rank import FakeEngine, join_as_launcher
+from fake_rank import join_as_launcher
+from serving import serving
 
 from phantora_native import INCLUDE_DIR, LIBRARY_DIR
-from phantora_py.cluster import load_cluster
-from phantora_py.job import Job
-from phantora_py.placement import placements
-from phantora_py.server import Server
 
 LIBRARIES = LIBRARY_DIR / "cuda13"
 RANKS = 4
@@ -63,23 +58,10 @@ def ranks_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def simulator(tmp_path: Path) -> Iterator[Path]:
     """The run folder of a simulator that serves one job of four ranks."""
-    (tmp_path / "machine.conf").write_text(MACHINE)
-    cluster = load_cluster("dgx-h100")
-    server = Server(
-        tmp_path,
-        lambda where, outbox: Job(cluster, where, FakeEngine(), outbox),
-        lambda fields: placements(fields, cluster),
-    )
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    while not (tmp_path / "sim.sock").exists():
-        time.sleep(0.002)
-    launcher = join_as_launcher(tmp_path, RANKS)
-    yield tmp_path
-    launcher.close()
-    server.stop()
-    thread.join(20)
-    assert server.failure is None
+    with serving(tmp_path, "dgx-h100"):
+        launcher = join_as_launcher(tmp_path, RANKS)
+        yield tmp_path
+        launcher.close()
 
 
 @pytest.mark.parametrize("case", ["collectives", "grouped", "ring", "order", "split", "non_blocking", "large", "abort"])
