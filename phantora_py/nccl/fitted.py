@@ -66,8 +66,8 @@ class Outside:
     channel_GBps: float
     """What one channel of a send reaches."""
     tree_hop: float = 1.0
-    """What a tree's hop takes, relative to a ring's, which uses more channels for little, each with a connection that the
-    host serves (presumably therefore). Where only one of the two was measured, 1."""
+    """What a tree's hop takes, relative to a ring's; presumably because a small ring has more channels, each with a
+    connection that the host serves. Where only one of the two was measured, 1."""
 
 
 INSIDE: Mapping[str, Inside] = MappingProxyType(
