@@ -58,6 +58,7 @@ def _consecutive(hello: Fields, cluster: Cluster) -> tuple[Placement, ...]:
         raise ProtocolError(
             f"{world_size} ranks, {per_node} on a node, take {nodes} nodes, but cluster {cluster.name} has "
             f"{cluster.nodes}\n  hint: --cluster {cluster.name}:{nodes} has enough"
+            + (f"; --ranks-per-node may be up to {cluster.node.gpus}" if per_node < cluster.node.gpus else "")
         )
     return tuple(Placement(rank, *divmod(rank, per_node), 0) for rank in range(world_size))
 

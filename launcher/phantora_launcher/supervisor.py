@@ -47,6 +47,7 @@ class Job:
 def supervise(job: Job) -> int:
     """Runs the job to its end and returns the exit code of `phantora run`. Raises LaunchError if it cannot start."""
     cluster = job_cluster(job.cluster)
+    _check_ranks_per_node(job.ranks_per_node, cluster)
     _check_command(job.command)
     check_outputs(job.report.json_file, job.report.trace_file)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, signal.SIGCHLD})
@@ -65,6 +66,14 @@ def _supervise_in_folder(job: Job, cluster: Cluster, folder: RunFolder) -> int:
     finally:
         folder.remove()
         janitor.dismiss()
+
+
+def _check_ranks_per_node(ranks: int | None, cluster: Cluster) -> None:
+    if ranks is not None and ranks > cluster.node.gpus:
+        raise LaunchError(
+            f"--ranks-per-node is {ranks}, but a node of {cluster.name} has {cluster.node.gpus} GPUs",
+            "a rank has a GPU of its own: spread the ranks over more nodes, or describe larger ones",
+        )
 
 
 def _check_command(command: Sequence[str]) -> None:

@@ -208,7 +208,7 @@ void Plan::repeat(const Choice& loop, StreamId stream) {
     if (limit != 0 && rounds == limit) {
       fail("a while loop in a CUDA graph (torch.while_loop, cudaGraphCondTypeWhile) has gone round " +
                std::to_string(rounds) + " times in one launch and does not end",
-           "does its body set the condition? If the loop is meant to be so long, raise value.loop_limit (0: no limit)");
+           "does its body ever set the condition to zero? More rounds in one launch are not emulated");
     }
     loop.bodies.front()->issue(stream);
   }

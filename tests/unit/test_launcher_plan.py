@@ -136,3 +136,9 @@ def test_streams(text: str, streams: object) -> None:
 def test_bad_streams(text: str) -> None:
     with pytest.raises(LaunchError, match="--tee is"):
         parse_streams("--tee", text)
+
+
+def test_ranks_of_mpi_s_option_that_contradict_torchrun_are_refused() -> None:
+    assert plan("--nproc-per-node", "4", inherited={"PHANTORA_RANKS_PER_NODE": "8"}).world_size == 4  # the default
+    with pytest.raises(LaunchError, match=r"--ranks-per-node 2, but torchrun starts 4(.|\n)*hint: .*--nproc-per-node"):
+        plan("--nproc-per-node", "4", inherited={"PHANTORA_RANKS_PER_NODE": "2"})

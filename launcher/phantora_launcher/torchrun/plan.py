@@ -58,6 +58,12 @@ def make_plan(
     nodes = _node_count(options.nnodes)
     per_node = _ranks_per_node(options.nproc_per_node, machine)
     _check_size(nodes, per_node, machine)
+    asked = int(inherited.get(environment.RANKS_PER_NODE, machine.gpus_per_node))
+    if asked not in (per_node, machine.gpus_per_node):
+        raise LaunchError(
+            f"phantora run --ranks-per-node {asked}, but torchrun starts {per_node} ranks on a node",
+            "the option is for MPI programs; torchrun has --nproc-per-node",
+        )
     run_id = _run_id(options, nodes)
     shared = {
         "LOCAL_WORLD_SIZE": str(per_node),
