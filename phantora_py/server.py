@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from phantora_py.connection import Connection
+from phantora_py.endings import noted_endings
 from phantora_py.fields import Fields
 from phantora_py.frames import FrameType, ProtocolError, abort
 from phantora_py.job import Job, JobError
@@ -72,7 +73,6 @@ class Server:
     ) -> None:
         self.job: Job | None = None
         self.failure: str | None = None
-        self.exit_codes: dict[int, int] = {}
         self._make_job = make_job
         self._read_placements = read_placements
         self._patience = patience or Patience()
@@ -82,6 +82,7 @@ class Server:
         self._connections: set[Connection] = set()
         self._ranks: dict[int, Connection] = {}
         self._rank_pids: dict[int, int] = {}
+        self._told_codes: dict[int, int] = {}
         self._quiescence = Quiescence()
         self._last_input_s = time.monotonic()
         self._stuck_since_s: float | None = None
@@ -91,6 +92,13 @@ class Server:
         self._stopping = False
         self._is_aborted = False
         self._is_idle = True
+
+    @property
+    def exit_codes(self) -> dict[int, int]:
+        """By rank, as its launcher told it; a launcher that is not ours is only known to have seen failures."""
+        noted = noted_endings(self._run_dir)
+        seen = {rank: noted[pid] for rank, pid in self._rank_pids.items() if pid in noted}
+        return seen | self._told_codes
 
     def serve(self) -> None:
         """Runs until stop() is called or a watched file ends."""
@@ -416,7 +424,7 @@ class Server:
         if self.job is None:
             raise ProtocolError("EXITED before JOB")
         rank = fields.integer("rank", 0, self.job.world_size - 1)
-        self.exit_codes[rank] = fields.integer("code", -(2**31), 2**31)
+        self._told_codes[rank] = fields.integer("code", -(2**31), 2**31)
         if rank not in self._ranks or self._ranks[rank] not in self._connections:
             self.job.close(rank)
 

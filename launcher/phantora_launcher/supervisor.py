@@ -22,6 +22,7 @@ from phantora_launcher.progress import ProgressReader
 from phantora_launcher.run_folder import RunFolder
 from phantora_launcher.simulator import ReportOptions, SimulatorProcess
 from phantora_py.cluster import Cluster
+from phantora_py.endings import note_ending
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_INTERVAL_S = 0.5
@@ -132,6 +133,8 @@ class _Supervisor:
         for pid, code in processes.reaped():
             if pid == self._command_pid:
                 self._command_code = code
+                if code != 0:
+                    note_ending(self._folder.path, pid, code)
             elif pid == self._simulator.pid:
                 self._simulator.exit_code = code
 

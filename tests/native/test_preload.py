@@ -9,6 +9,7 @@ import pytest
 from cuda_programs import MACHINE
 
 from phantora_native import LIBRARY_DIR
+from phantora_py.endings import noted_endings
 
 PRELOAD = LIBRARY_DIR / "libphantora_preload.so"
 CUDART = LIBRARY_DIR / "cuda13" / "libcudart.so.13"
@@ -96,6 +97,23 @@ def test_other_programs_load_nothing_of_ours(tmp_path: Path) -> None:
     assert "libphantora_preload" in done.stdout
     for loaded in ("libphantora_rt", "cuda13", "libstdc++"):
         assert loaded not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "wait", ["os.waitpid(pid, 0)", "os.wait()", "os.wait3(0)", "os.waitid(os.P_PID, pid, os.WEXITED)"]
+)
+def test_failures_of_children_are_noted(wait: str, tmp_path: Path) -> None:
+    code = f"""
+import os
+for end in (lambda: os._exit(0), lambda: os._exit(3), lambda: os.kill(os.getpid(), 9)):
+    pid = os.fork()
+    if pid == 0:
+        end()
+    print(pid)
+    {wait}
+"""
+    _well, failed, killed = map(int, python(code, tmp_path).split())
+    assert noted_endings(tmp_path) == {failed: 3, killed: -9}
 
 
 def test_threads_that_want_python_while_it_ends_do_not_abort(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from fake_rank import (
 )
 
 from phantora_py.cluster import load_cluster
+from phantora_py.endings import note_ending
 from phantora_py.frames import EVERYONE, MAX_PAYLOAD_BYTES, FrameType, frame
 from phantora_py.job import Job
 from phantora_py.placement import placements
@@ -297,6 +298,15 @@ def test_exit_codes_come_from_the_launcher(running: Running) -> None:
     launcher = join_as_launcher(running.run_dir, 2)
     launcher.send(frame(FrameType.EXITED, packed(rank=1, code=-9)))
     wait_until(lambda: running.server.exit_codes == {1: -9})
+
+
+def test_exit_codes_come_from_parents_where_no_launcher_tells(running: Running) -> None:
+    _peer, _rank = running.rank(0)
+    wait_until(lambda: running.server.job is not None)
+    assert running.server.exit_codes == {}
+    note_ending(running.run_dir, os.getpid() + 1, 1)
+    note_ending(running.run_dir, os.getpid(), -9)
+    assert running.server.exit_codes == {0: -9}
 
 
 def test_frames_may_come_in_the_smallest_pieces(running: Running) -> None:
