@@ -22,7 +22,7 @@ class Connection:
         self.pid = _peer_pid(sock)
         self.rank: int | None = None
         self.is_launcher = False
-        self.closes_when_sent = False
+        self.is_turned_away = False
         self._reader = FrameReader()
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
@@ -84,6 +84,11 @@ class Connection:
                 self._unsent[0] = head[sent:]
             else:
                 self._unsent.popleft()
+
+    def end_sending(self) -> None:
+        """The peer finds the end of the stream behind what it has been sent, and may still talk."""
+        with contextlib.suppress(OSError):  # it has gone
+            self.socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         self.socket.close()

@@ -81,6 +81,8 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._connections: set[Connection] = set()
         self._ranks: dict[int, Connection] = {}
+        self._refused_first: Connection | None = None
+        self._refused_too: list[Connection] = []
         self._rank_pids: dict[int, int] = {}
         self._told_codes: dict[int, int] = {}
         self._quiescence = Quiescence()
@@ -92,6 +94,11 @@ class Server:
         self._stopping = False
         self._is_aborted = False
         self._is_idle = True
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether the job was one that the cluster cannot take."""
+        return self._refused_first is not None
 
     @property
     def exit_codes(self) -> dict[int, int]:
@@ -310,9 +317,8 @@ class Server:
             self._close(connection, str(error))
 
     def _watch_writing(self, connection: Connection) -> None:
-        if connection.closes_when_sent and not connection.has_unsent:
-            self._close(connection, None)
-            return
+        if connection.is_turned_away and not connection.has_unsent:
+            connection.end_sending()
         key = self._selector.get_key(connection.socket)
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)
         if key.events != wanted:
@@ -327,6 +333,8 @@ class Server:
             if connection.rank is not None:
                 connection.send_last(abort(f"the simulator cannot understand this rank: {reason}"))
         self._forget(connection)
+        if connection is self._refused_first:
+            self._turn_away_the_others()
         rank = connection.rank
         if rank is None or self.job is None:
             return
@@ -342,6 +350,8 @@ class Server:
     # --- frames
 
     def _frame(self, connection: Connection, kind: int, payload: bytes) -> None:
+        if connection.is_turned_away:
+            return
         if connection.rank is not None:
             assert self.job is not None
             if self._recorder is not None:
@@ -372,7 +382,7 @@ class Server:
             try:
                 self._begin(self._read_placements(hello))
             except ProtocolError as error:
-                self._turn_away(connection, str(error))
+                self._refuse_job(connection, str(error))
                 return
         assert self.job is not None
         owner = self._rank_pids.get(rank) if rank in self._ranks else None
@@ -394,8 +404,24 @@ class Server:
 
     def _turn_away(self, connection: Connection, reason: str) -> None:
         _log(f"turning away pid {connection.pid}: {reason}")
-        connection.closes_when_sent = True
+        connection.is_turned_away = True  # it goes by itself when it has told
         self._send(connection, abort(reason))
+
+    def _refuse_job(self, connection: Connection, reason: str) -> None:
+        """Every rank brings the same job: the first tells why it cannot be, and when it has, the others just end."""
+        connection.is_turned_away = True
+        if self._refused_first is None:
+            self._refused_first = connection
+            self._turn_away(connection, reason)
+        elif self._refused_first in self._connections:
+            self._refused_too.append(connection)
+        else:
+            self._turn_away(connection, "")
+
+    def _turn_away_the_others(self) -> None:
+        for connection in self._refused_too:
+            self._turn_away(connection, "")
+        self._refused_too.clear()
 
     def _launcher_frame(self, kind: int, payload: bytes) -> None:
         if kind == FrameType.JOB:

@@ -77,7 +77,8 @@ class _Simulator:
         self._server.serve()
         job = self._server.job
         if job is None:
-            print("phantora: nothing to report: no process of the job used CUDA", flush=True)
+            why = "the job was refused" if self._server.has_refused else "no process of the job used CUDA"
+            print(f"phantora: nothing to report: {why}", flush=True)
         else:
             job.finish()
             result = self._result(job, time.monotonic() - started_s)

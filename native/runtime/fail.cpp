@@ -66,6 +66,11 @@ void fail(const std::string& what, const std::string& hint) {
   _exit(exit_code);
 }
 
+void end_without_a_word() {
+  std::fflush(nullptr);
+  _exit(exit_code);
+}
+
 void phantora_unsupported(const char* library, const char* function) {
   fail(std::string(function) + " of " + library + " is not emulated",
        "phantora stops here because going on would give wrong results; `phantora doctor` lists what is emulated, and a "

@@ -137,6 +137,7 @@ class SocketSink : public Sink {
         listener_.data(payload);
         return;
       case FrameType::abort:
+        if (payload.empty()) end_without_a_word();
         fail(std::string(payload), "the job's log has more; this rank ended because the job cannot go on");
       default:
         fail("the simulator sent a frame of unknown type " + std::to_string(static_cast<int>(type)),

@@ -159,6 +159,22 @@ def test_a_rank_outside_the_world_is_turned_away(running: Running) -> None:
     assert b"has no rank 2" in peer.receive()[1]
 
 
+def test_why_a_job_is_refused_is_told_to_one_rank(running: Running) -> None:
+    hello = packed(protocol=1, role="rank", rank=0, pid=1, argv=[], world_size=9, ranks_per_node=8)
+    peers = [Peer(running.run_dir) for _ in range(3)]
+    for peer in peers[:2]:
+        peer.send(frame(FrameType.HELLO, hello) + frame(FrameType.BYE, packed()))
+        time.sleep(0.05)
+    assert b"9 ranks, 8 on a node, take 2 nodes" in peers[0].receive()[1]
+    assert running.server.has_refused
+    assert peers[0].is_closed()
+    peers[0].close()  # it has told
+    assert peers[1].receive() == (FrameType.ABORT, b"")
+    peers[2].send(frame(FrameType.HELLO, hello))
+    assert peers[2].receive() == (FrameType.ABORT, b"")
+    assert running.server.job is None
+
+
 def test_garbage_does_not_disturb_a_running_job(running: Running) -> None:
     join_as_launcher(running.run_dir, 2)
     (first, zero), (second, one) = running.rank(0), running.rank(1)

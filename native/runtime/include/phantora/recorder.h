@@ -99,6 +99,9 @@ void declare_guess(const std::string& what);
 // Prints "phantora: <what>\n  hint: <hint>\n" for this rank and ends the process with code 70.
 [[noreturn]] void fail(const std::string& what, const std::string& hint);
 
+// Where another rank has said why.
+[[noreturn]] void end_without_a_word();
+
 // An unsupported function: names itself and its library, then fail().
 extern "C" [[noreturn]] void phantora_unsupported(const char* library, const char* function);
 
