@@ -131,11 +131,35 @@ def _parents() -> Iterator[tuple[int, int]]:
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
-        with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
-            # the command's name stands in parentheses and may hold anything
-            state, parent, *_ = file.read().rpartition(b")")[2].split()
-            if state not in (b"Z", b"X"):
-                yield int(entry), int(parent)
+        with contextlib.suppress(OSError):
+            state, parent = _state_and_parent(int(entry))
+            if state not in ("Z", "X"):
+                yield int(entry), parent
+
+
+def _state_and_parent(pid: int) -> tuple[str, int]:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        # the command's name stands in parentheses and may hold anything
+        state, parent, *_ = file.read().rpartition(b")")[2].split()
+    return state.decode(), int(parent)
+
+
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP or its like, until SIGCONT."""
+    try:
+        return _state_and_parent(pid)[0] == "T"
+    except OSError:
+        return False
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """What it was started with; nothing if it has ended or is not ours."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            assignments = file.read().decode(errors="replace").split("\0")
+    except OSError:
+        return {}
+    return {name: value for name, found, value in (text.partition("=") for text in assignments) if found}
 
 
 def with_environment(assignment: str) -> list[int]:

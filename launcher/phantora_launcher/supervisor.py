@@ -21,6 +21,7 @@ from phantora_launcher.output_files import check_outputs
 from phantora_launcher.progress import ProgressReader
 from phantora_launcher.run_folder import RunFolder
 from phantora_launcher.simulator import ReportOptions, SimulatorProcess
+from phantora_launcher.stopped import tell_stopped
 from phantora_py.cluster import Cluster
 from phantora_py.endings import note_ending
 
@@ -127,7 +128,7 @@ class _Supervisor:
         if told is not None and told.si_signo in _STOP_SIGNALS:
             self._stop(told.si_signo)
         if told is None and (line := self._progress.news()):
-            _say(line)
+            _say("\n  ".join([line, *tell_stopped(self._command_tree())]))
 
     def _reap(self) -> None:
         for pid, code in processes.reaped():
