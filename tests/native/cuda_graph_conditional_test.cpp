@@ -1,221 +1,16 @@
-// Conditional nodes of CUDA graphs, and nodes by general parameters. Case "semantics": what programs can see, without a
-// simulator; but for the kernel that sets conditions, which a GPU would need the code of, and unknown predicates, all
-// of it holds there, too. The others: what a launch records, and how those end that nobody can know the condition of.
-#include <algorithm>
-#include <cstring>
+// Conditional nodes of CUDA graphs. Case "semantics": what programs can see, without a simulator; but for the kernel
+// that sets conditions, which a GPU would need the code of, and unknown predicates, all of it holds there, too. The
+// others: what a launch records, and how those end that nobody can know the condition of.
 #include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
-#include "check.h"
-#include "cuda.h"
+#include "conditional_nodes.h"
 #include "phantora/counters.h"
 #include "phantora/graph.h"
 #include "phantora/kernels.h"
 
-using cudaGraph_t = void*;
-using cudaGraphExec_t = void*;
-using cudaGraphNode_t = void*;
-using cudaGraphConditionalHandle = unsigned long long;
-
-struct cudaPos {
-  size_t x, y, z;
-};
-
-struct cudaPitchedPtr {
-  void* ptr;
-  size_t pitch, xsize, ysize;
-};
-
-struct cudaGraphNodeParams {
-  int type, reserved0[3];
-  union {
-    long long reserved1[29];
-    struct {
-      void* func;
-      unsigned gridDim[3], blockDim[3], sharedMemBytes;
-      void **kernelParams, **extra;
-    } kernel;
-    struct {
-      int flags, reserved[3];
-      void* srcArray;
-      cudaPos srcPos;
-      cudaPitchedPtr srcPtr;
-      void* dstArray;
-      cudaPos dstPos;
-      cudaPitchedPtr dstPtr;
-      struct {
-        size_t width, height, depth;
-      } extent;
-      int kind;
-    } memcpy;
-    struct {
-      void* dst;
-      size_t pitch;
-      unsigned value, elementSize;
-      size_t width, height;
-    } memset;
-    struct {
-      void (*fn)(void*);
-      void* userData;
-    } host;
-    struct {
-      cudaGraph_t graph;
-      int ownership;
-    } graph;
-    struct {
-      cudaEvent_t event;
-    } event;
-    struct {
-      cudaGraphConditionalHandle handle;
-      int type;
-      unsigned size;
-      cudaGraph_t* phGraph_out;
-    } conditional;
-  };
-  long long reserved2;
-};
-
-struct cudaGraphExecUpdateResultInfo {
-  int result;
-  cudaGraphNode_t errorNode, errorFromNode;
-};
-
-extern "C" {
-int cudaStreamEndCapture(cudaStream_t, cudaGraph_t*);
-int cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const void*, size_t, int);
-int cudaStreamGetCaptureInfo(cudaStream_t, int*, unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**,
-                             const void**, size_t*);
-int cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*, const void*, size_t, unsigned);
-int cudaGraphCreate(cudaGraph_t*, unsigned);
-int cudaGraphDestroy(cudaGraph_t);
-int cudaGraphClone(cudaGraph_t*, cudaGraph_t);
-int cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t*, size_t*);
-int cudaGraphNodeGetType(cudaGraphNode_t, int*);
-int cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t, cudaGraph_t*);
-int cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long);
-int cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo*);
-int cudaGraphExecDestroy(cudaGraphExec_t);
-int cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
-int cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle*, cudaGraph_t, unsigned, unsigned);
-int cudaGraphAddNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, const void*, size_t, cudaGraphNodeParams*);
-int cudaMemsetAsync(void*, int, size_t, cudaStream_t);
-}
-
 namespace {
-
-constexpr int global_mode = 0;
-constexpr unsigned set_dependencies = 1, assign_default = 1;
-constexpr int kernel_node = 0, memcpy_node = 1, memset_node = 2, host_node = 3, graph_node = 4, empty_node = 5,
-              event_record_node = 7, conditional_node = 13;
-constexpr int if_type = 0, while_type = 1, switch_type = 2;
-constexpr int cudaErrorGraphExecUpdateFailure = 910;
-
-char kernel_stub, setter_stub;
-
-cudaStream_t new_stream() {
-  cudaStream_t stream = nullptr;
-  CHECK_EQUAL(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  return stream;
-}
-
-template <typename Item>
-Item* on_device(const std::vector<Item>& items) {
-  void* memory = nullptr;
-  CHECK_EQUAL(cudaMalloc(&memory, items.size() * sizeof(Item)), cudaSuccess);
-  CHECK_EQUAL(cudaMemcpy(memory, items.data(), items.size() * sizeof(Item), cudaMemcpyHostToDevice), cudaSuccess);
-  return static_cast<Item*>(memory);
-}
-
-template <typename Item>
-void put(Item* memory, const std::vector<Item>& items) {
-  CHECK_EQUAL(cudaMemcpy(memory, items.data(), items.size() * sizeof(Item), cudaMemcpyHostToDevice), cudaSuccess);
-}
-
-constexpr size_t longest = 8;  // arrays of flags, and of what counts rounds
-
-void put_flags(bool* memory, size_t count) {
-  bool flags[longest] = {};
-  std::fill_n(flags, count, true);
-  CHECK_EQUAL(cudaMemcpy(memory, flags, longest, cudaMemcpyHostToDevice), cudaSuccess);
-}
-
-bool* flags_on_device() {
-  void* memory = nullptr;
-  CHECK_EQUAL(cudaMalloc(&memory, longest), cudaSuccess);
-  return static_cast<bool*>(memory);
-}
-
-int value_of(const void* memory) {
-  unsigned char value = 0;
-  CHECK_EQUAL(cudaMemcpy(&value, memory, 1, cudaMemcpyDeviceToHost), cudaSuccess);
-  return value;
-}
-
-void launch(cudaStream_t stream) {
-  CHECK_EQUAL(cudaLaunchKernel(&kernel_stub, {1, 1, 1}, {32, 1, 1}, nullptr, 0, stream), cudaSuccess);
-}
-
-// PyTorch's kernel: the condition becomes *flag.
-void set_condition(cudaGraphConditionalHandle handle, const bool* flag, cudaStream_t stream) {
-  void* arguments[] = {&handle, &flag};
-  CHECK_EQUAL(cudaLaunchKernel(&setter_stub, {1, 1, 1}, {1, 1, 1}, arguments, 0, stream), cudaSuccess);
-}
-
-void set_memory(void* memory, int value, cudaStream_t stream) {
-  CHECK_EQUAL(cudaMemsetAsync(memory, value, 1, stream), cudaSuccess);
-}
-
-cudaGraph_t new_graph() {
-  cudaGraph_t graph = nullptr;
-  CHECK_EQUAL(cudaGraphCreate(&graph, 0), cudaSuccess);
-  return graph;
-}
-
-cudaGraph_t captured(cudaStream_t stream, const std::function<void()>& work) {
-  cudaGraph_t graph = nullptr;
-  CHECK_EQUAL(cudaStreamBeginCapture(stream, global_mode), cudaSuccess);
-  work();
-  CHECK_EQUAL(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  return graph;
-}
-
-cudaGraphExec_t instantiated(cudaGraph_t graph) {
-  cudaGraphExec_t executable = nullptr;
-  CHECK_EQUAL(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  return executable;
-}
-
-void run(cudaGraphExec_t executable, cudaStream_t stream) {
-  CHECK_EQUAL(cudaGraphLaunch(executable, stream), cudaSuccess);
-  CHECK_EQUAL(cudaStreamSynchronize(stream), cudaSuccess);
-}
-
-size_t node_count(cudaGraph_t graph) {
-  size_t count = 0;
-  CHECK_EQUAL(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
-  return count;
-}
-
-int type_of(cudaGraphNode_t node) {
-  int type = -1;
-  CHECK_EQUAL(cudaGraphNodeGetType(node, &type), cudaSuccess);
-  return type;
-}
-
-cudaGraphConditionalHandle new_handle(cudaGraph_t graph, unsigned value, unsigned flags) {
-  cudaGraphConditionalHandle handle = 0;
-  CHECK_EQUAL(cudaGraphConditionalHandleCreate(&handle, graph, value, flags), cudaSuccess);
-  return handle;
-}
-
-cudaGraphNodeParams conditional(cudaGraphConditionalHandle handle, int type, unsigned size) {
-  cudaGraphNodeParams parameters = {};
-  parameters.type = conditional_node;
-  parameters.conditional = {handle, type, size, nullptr};
-  return parameters;
-}
 
 // A graph of one conditional node, whose condition has a default; the bodies set `memory` to their number and one.
 cudaGraph_t with_default(unsigned value, int type, unsigned size, void* memory, cudaStream_t stream) {
@@ -233,34 +28,6 @@ cudaGraph_t with_default(unsigned value, int type, unsigned size, void* memory, 
     CHECK_EQUAL(node_count(body), 1u);
   }
   return graph;
-}
-
-// What PyTorch does: in the middle of a capture, a conditional node whose body is captured on a stream of its own.
-cudaGraphConditionalHandle capture_conditional(
-    cudaStream_t stream, int type, const bool* flag,
-    const std::function<void(cudaStream_t, cudaGraphConditionalHandle)>& body) {
-  int status = 0;
-  cudaGraph_t graph = nullptr;
-  const cudaGraphNode_t* nodes = nullptr;
-  size_t count = 0;
-  auto ask = [&] {
-    CHECK_EQUAL(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, nullptr, &count), cudaSuccess);
-  };
-  ask();
-  cudaGraphConditionalHandle handle = new_handle(graph, 0, 0);
-  set_condition(handle, flag, stream);
-  ask();
-  cudaGraphNode_t node = nullptr;
-  cudaGraphNodeParams parameters = conditional(handle, type, 1);
-  CHECK_EQUAL(cudaGraphAddNode(&node, graph, nodes, nullptr, count, &parameters), cudaSuccess);
-  CHECK_EQUAL(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1, set_dependencies), cudaSuccess);
-  cudaStream_t own = new_stream();
-  cudaGraph_t into = parameters.conditional.phGraph_out[0];
-  CHECK_EQUAL(cudaStreamBeginCaptureToGraph(own, into, nullptr, nullptr, 0, global_mode), cudaSuccess);
-  body(own, handle);
-  CHECK_EQUAL(cudaStreamEndCapture(own, nullptr), cudaSuccess);
-  CHECK_EQUAL(cudaStreamDestroy(own), cudaSuccess);
-  return handle;
 }
 
 // --- semantics
@@ -312,16 +79,6 @@ void test_predicates() {
     CHECK_EQUAL(value_of(flag), taken ? 1 : 0);        // the kernel that reads it leaves it alone
   }
 }
-
-// Moves an array on by one: without a kernel, the way to compute something else in each round.
-template <typename Item>
-void shift(Item* items, Item* room, cudaStream_t stream) {
-  size_t bytes = (longest - 1) * sizeof(Item);
-  CHECK_EQUAL(cudaMemcpyAsync(room, items + 1, bytes, cudaMemcpyDeviceToDevice, stream), cudaSuccess);
-  CHECK_EQUAL(cudaMemcpyAsync(items, room, bytes, cudaMemcpyDeviceToDevice, stream), cudaSuccess);
-}
-
-const std::vector<char> numbers = {0, 1, 2, 3, 4, 5, 6, 7};
 
 // As often as there are flags at the array's front, in each launch anew; in each round, a body in the body.
 void test_loops() {
@@ -456,62 +213,6 @@ void test_updates() {
   cudaGetLastError();
 }
 
-// Nodes of the other types, each after the one before it.
-void test_general_nodes() {
-  cudaStream_t stream = new_stream();
-  auto* memory = on_device<uint32_t>(std::vector<uint32_t>(8, 0));
-  cudaGraph_t graph = new_graph(), child = nullptr;
-  cudaGraphNode_t last = nullptr;
-  auto add = [&](cudaGraphNodeParams parameters) {
-    cudaGraphNode_t node = nullptr;
-    CHECK_EQUAL(cudaGraphAddNode(&node, graph, &last, nullptr, last ? 1 : 0, &parameters), cudaSuccess);
-    CHECK_EQUAL(type_of(node), parameters.type);
-    last = node;
-  };
-  auto of_type = [](int type) {
-    cudaGraphNodeParams parameters = {};
-    parameters.type = type;
-    return parameters;
-  };
-  cudaGraphNodeParams kernel = of_type(kernel_node), set = of_type(memset_node), copy = of_type(memcpy_node);
-  kernel.kernel = {&kernel_stub, {1, 1, 1}, {32, 1, 1}, 0, nullptr, nullptr};
-  set.memset = {memory, 8, 0x01020304, 4, 1, 4};  // the first of every two
-  // The last two rows of four bytes, to the second of every two.
-  copy.memcpy = {0,       {},        nullptr,           {0, 2, 0}, {memory, 8, 8, 4},
-                 nullptr, {4, 0, 0}, {memory, 8, 8, 4}, {4, 2, 1}, cudaMemcpyDeviceToDevice};
-  add(kernel);
-  add(set);
-  add(copy);
-  add(of_type(empty_node));
-  cudaGraphNode_t none = nullptr;
-  set.memset.width = 0;
-  CHECK_EQUAL(cudaGraphAddNode(&none, graph, nullptr, nullptr, 0, &set), cudaErrorInvalidValue);
-  cudaGetLastError();
-
-  int called = 0;
-  cudaGraphNodeParams host = of_type(host_node), event = of_type(event_record_node), nested = of_type(graph_node);
-  host.host = {[](void* count) { ++*static_cast<int*>(count); }, &called};
-  CHECK_EQUAL(cudaEventCreate(&event.event.event), cudaSuccess);
-  child = captured(stream, [&] { set_memory(reinterpret_cast<char*>(memory) + 31, 7, stream); });
-  nested.graph = {child, 0};
-  add(host);
-  add(event);
-  add(nested);
-  CHECK_EQUAL(node_count(graph), 7u);
-  cudaGraph_t inside = nullptr;
-  CHECK_EQUAL(cudaGraphChildGraphNodeGetGraph(last, &inside), cudaSuccess);
-  CHECK(inside != child);
-  CHECK_EQUAL(node_count(inside), 1u);
-
-  run(instantiated(graph), stream);
-  uint32_t back[8] = {};
-  CHECK_EQUAL(cudaMemcpy(back, memory, sizeof back, cudaMemcpyDeviceToHost), cudaSuccess);
-  const uint32_t expected[8] = {0x01020304, 0x01020304, 0x01020304, 0x01020304, 0x01020304, 0, 0x01020304, 0x07000000};
-  CHECK(std::memcmp(back, expected, sizeof back) == 0);
-  CHECK_EQUAL(called, 1);
-  CHECK_EQUAL(cudaEventQuery(event.event.event), cudaSuccess);
-}
-
 void semantics() {
   test_defaults_choose();
   test_predicates();
@@ -520,18 +221,9 @@ void semantics() {
   test_unknown_predicates();
   test_what_is_refused();
   test_updates();
-  test_general_nodes();
 }
 
 // --- records
-
-// `stream` goes on after what `before` has come to.
-void follow(cudaStream_t stream, cudaStream_t before) {
-  cudaEvent_t event = nullptr;
-  CHECK_EQUAL(cudaEventCreate(&event), cudaSuccess);
-  CHECK_EQUAL(cudaEventRecord(event, before), cudaSuccess);
-  CHECK_EQUAL(cudaStreamWaitEvent(stream, event, 0), cudaSuccess);
-}
 
 // Beside a branch with a kernel of its own, a loop that goes round twice: neither waits for the other.
 void beside() {
@@ -609,12 +301,8 @@ const std::map<std::string, void (*)()> cases = {
 }  // namespace
 
 int main(int, char** argv) {
-  void** module = __cudaRegisterFatBinary(nullptr);
-  auto add = [module](char* stub, const char* name) {
-    __cudaRegisterFunction(module, stub, nullptr, name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);
-  };
-  add(&kernel_stub, "stub");
-  add(&setter_stub, "_ZN2at4cuda12_GLOBAL__N_129set_conditional_handle_kernelEyPKb");
+  register_kernel(&kernel_stub, "stub");
+  register_kernel(&setter_stub, setter_name);
   cases.at(argv[1])();
   return checks_failed();
 }

@@ -6,13 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "check.h"
-#include "cuda.h"
+#include "graphs.h"
 #include "phantora/capi.h"
 
-using cudaGraph_t = void*;
-using cudaGraphExec_t = void*;
-using cudaGraphNode_t = void*;
 using cudaUserObject_t = void*;
 
 struct cudaKernelNodeParams {
@@ -22,30 +18,11 @@ struct cudaKernelNodeParams {
   void **kernelParams, **extra;
 };
 
-struct cudaGraphExecUpdateResultInfo {
-  int result;
-  cudaGraphNode_t errorNode, errorFromNode;
-};
-
 extern "C" {
-int cudaStreamEndCapture(cudaStream_t, cudaGraph_t*);
-int cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const void*, size_t, int);
-int cudaStreamGetCaptureInfo(cudaStream_t, int*, unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**,
-                             const void**, size_t*);
-int cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*, const void*, size_t, unsigned);
 int cudaThreadExchangeStreamCaptureMode(int*);
-int cudaGraphCreate(cudaGraph_t*, unsigned);
-int cudaGraphDestroy(cudaGraph_t);
-int cudaGraphClone(cudaGraph_t*, cudaGraph_t);
-int cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t*, size_t*);
 int cudaGraphGetRootNodes(cudaGraph_t, cudaGraphNode_t*, size_t*);
 int cudaGraphGetEdges(cudaGraph_t, cudaGraphNode_t*, cudaGraphNode_t*, void*, size_t*);
-int cudaGraphNodeGetType(cudaGraphNode_t, int*);
 int cudaGraphNodeGetDependencies(cudaGraphNode_t, cudaGraphNode_t*, void*, size_t*);
-int cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long);
-int cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo*);
-int cudaGraphExecDestroy(cudaGraphExec_t);
-int cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
 int cudaGraphAddEmptyNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t);
 int cudaGraphAddKernelNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t, const cudaKernelNodeParams*);
 int cudaGraphAddMemcpyNode1D(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t, void*, const void*, size_t,
@@ -55,7 +32,6 @@ int cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t*, const cudaGrap
 int cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned, unsigned);
 int cudaUserObjectCreate(cudaUserObject_t*, void*, void (*)(void*), unsigned, unsigned);
 int cudaEventRecordWithFlags(cudaEvent_t, cudaStream_t, unsigned);
-int cudaMemsetAsync(void*, int, size_t, cudaStream_t);
 }
 
 namespace {
@@ -64,54 +40,8 @@ constexpr int cudaErrorIllegalState = 401, cudaErrorStreamCaptureUnsupported = 9
               cudaErrorStreamCaptureInvalidated = 901, cudaErrorStreamCaptureMerge = 902,
               cudaErrorStreamCaptureUnmatched = 903, cudaErrorStreamCaptureUnjoined = 904,
               cudaErrorStreamCaptureIsolation = 905, cudaErrorCapturedEvent = 907,
-              cudaErrorStreamCaptureWrongThread = 908, cudaErrorGraphExecUpdateFailure = 910;
-constexpr int global_mode = 0, thread_local_mode = 1, relaxed_mode = 2;
-constexpr int kernel_node = 0, empty_node = 5;
-
-char kernel_stub;
-
-void launch(cudaStream_t stream) {
-  CHECK_EQUAL(cudaLaunchKernel(&kernel_stub, {1, 1, 1}, {32, 1, 1}, nullptr, 0, stream), cudaSuccess);
-}
-
-cudaStream_t new_stream() {
-  cudaStream_t stream = nullptr;
-  CHECK_EQUAL(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  return stream;
-}
-
-cudaEvent_t new_event() {
-  cudaEvent_t event = nullptr;
-  CHECK_EQUAL(cudaEventCreate(&event), cudaSuccess);
-  return event;
-}
-
-// `stream` goes on after what `before` has come to.
-void follow(cudaStream_t stream, cudaStream_t before) {
-  cudaEvent_t event = new_event();
-  CHECK_EQUAL(cudaEventRecord(event, before), cudaSuccess);
-  CHECK_EQUAL(cudaStreamWaitEvent(stream, event, 0), cudaSuccess);
-}
-
-cudaGraph_t captured(cudaStream_t stream, const std::function<void()>& work) {
-  cudaGraph_t graph = nullptr;
-  CHECK_EQUAL(cudaStreamBeginCapture(stream, global_mode), cudaSuccess);
-  work();
-  CHECK_EQUAL(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  return graph;
-}
-
-cudaGraphExec_t instantiated(cudaGraph_t graph) {
-  cudaGraphExec_t executable = nullptr;
-  CHECK_EQUAL(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  return executable;
-}
-
-size_t node_count(cudaGraph_t graph) {
-  size_t count = 0;
-  CHECK_EQUAL(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
-  return count;
-}
+              cudaErrorStreamCaptureWrongThread = 908;
+constexpr int thread_local_mode = 1, relaxed_mode = 2;
 
 size_t edge_count(cudaGraph_t graph) {
   size_t count = 0;
@@ -449,8 +379,7 @@ const std::map<std::string, void (*)()> cases = {
 }  // namespace
 
 int main(int, char** argv) {
-  void** module = __cudaRegisterFatBinary(nullptr);
-  __cudaRegisterFunction(module, &kernel_stub, nullptr, "stub", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+  register_kernel(&kernel_stub, "stub");
   cases.at(argv[1])();
   return checks_failed();
 }
