@@ -24,11 +24,13 @@ _CHUNK_BYTES = 1 << 20
 
 
 class Recorder(Output):
-    """Writes a recording while the job runs. Raises OSError if the folder cannot be made."""
+    """Writes a recording while the job runs, in place of an earlier one. Raises OSError if the folder cannot be made or
+    be rid of that."""
 
     def __init__(self, folder: Path, cluster: Cluster, cluster_name: str | None = None) -> None:
         """`cluster_name` is what the user called the cluster."""
         folder.mkdir(parents=True, exist_ok=True)
+        _remove_recording(folder)
         self._folder = folder
         self._cluster = cluster
         self._cluster_name = cluster_name or cluster.name
@@ -65,6 +67,13 @@ class Recorder(Output):
             file.close()
         if silent := [place.rank for place in self._placements if place.rank not in self._files]:
             self._write_job(silent)
+
+
+def _remove_recording(folder: Path) -> None:
+    """The job may end before it has a rank, and what it leaves must not be taken for what it did. A device stays."""
+    for file in (folder / _JOB_NAME, *folder.glob("rank-[0-9]*.bin")):
+        if file.is_file():
+            file.unlink()
 
 
 @dataclass(frozen=True)

@@ -174,3 +174,13 @@ def test_a_rank_that_uses_no_gpu_has_no_file(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["replay", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "ends early" not in done.stderr
+
+
+def test_a_new_recording_takes_the_place_of_the_old_one_before_it_has_a_rank(recorded: str) -> None:
+    folder = Path(recorded)
+    (folder / "notes.txt").write_text("of the user")
+    Recorder(folder, load_cluster("dgx-h100")).close()
+    assert [file.name for file in folder.iterdir()] == ["notes.txt"]
+    done = CliRunner().invoke(app, ["replay", recorded])
+    assert isinstance(done.exception, LaunchError)
+    assert "job.json" in done.exception.what
