@@ -54,11 +54,16 @@ class CollectiveInfo:
     carried: tuple[Plan, ...]
     """What the call puts on the links, said by one member of a collective, and of a group for its sends."""
     peers: tuple[tuple[str, int, int], ...] = ()
-    """Of a group: ("send" | "recv", global rank, bytes)."""
+    """Of a group or stores: ("send" | "recv", global rank, bytes)."""
 
     @property
     def name(self) -> str:
         return self.op
+
+    @property
+    def is_signals(self) -> bool:
+        """Stores that tell who waits for them something, and move nothing."""
+        return self.op == "stores" and self.bytes == 0
 
 
 class Catalogue:

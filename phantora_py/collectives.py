@@ -129,6 +129,15 @@ class CollectivePlanner:
                 comm.transfers[key] = self._transfer(comm, source, target, bytes_)
         return tuple(comm.transfers[source, target, bytes_] for target, bytes_ in sends)
 
+    def store(self, source: Device, target: Device, bytes_: int) -> Plan:
+        """Plan of what a kernel stores in memory of another GPU of its domain; of no bytes it is a signal, and as long
+        to all of them."""
+        comm = self._communicator((source, target) if bytes_ else (source,))
+        timing, load = comm.timing, self._topology.path(source, target) if bytes_ else {}
+        load = {link: weight / timing.inside.pair_efficiency for link, weight in load.items()}
+        duration = Duration(timing.inside.hop_us[0] / 1e6, bytes_ / comm.group.rate(load))
+        return self._timed(load, bytes_, duration, "store", "store")
+
     def _transfer(self, comm: _Communicator, source: Device, target: Device, bytes_: int) -> Plan:
         if source == target:  # A copy: two reads and writes of HBM bound it, a port never does.
             return Plan(bytes_, round(comm.timing.inside.pair_us * 1e3), (), self._local_rate, "copy", "Simple")

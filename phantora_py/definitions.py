@@ -27,6 +27,7 @@ MAX_DEFINITIONS = 1 << 22
 """Of one kind and rank: ids are dense, so a larger one is nonsense."""
 MAX_BYTES = 1 << 60
 _WITH_ROOT = frozenset({"broadcast", "reduce", "gather", "scatter"})
+_POINT_TO_POINT = ("group", "stores")
 
 
 class Cost(Protocol):
@@ -64,7 +65,9 @@ class _Operation:
     redop: str
     root: int
     peers: tuple[tuple[str, int, int], ...]
-    """Of a group: ("send" | "recv", member index, bytes)."""
+    """Of a group or stores: ("send" | "recv", member index, bytes)."""
+    eager: bool = False
+    """Stores that wait for no receiver."""
     parts: tuple[_Operation, ...] = ()
     """Of several collectives in one launch."""
 
@@ -72,6 +75,11 @@ class _Operation:
     def agreed(self) -> tuple[Any, ...]:
         """What all members must say alike."""
         return self.op, self.bytes, self.dtype, self.redop, self.root, *(part.agreed for part in self.parts)
+
+    @property
+    def is_signals(self) -> bool:
+        """Nothing but signals, whose times do not depend on who gets them."""
+        return self.op == "stores" and not any(size for _direction, _peer, size in self.peers)
 
     @property
     def asked(self) -> Asked:
@@ -93,19 +101,21 @@ class _Operation:
         if op == "several":
             parts = tuple(cls.read(rank, number, index, size, part) for part in fields.maps("parts"))
             return cls._of_parts(parts)
-        if op != "group" and op not in COLLECTIVE_OPS:
-            raise ProtocolError(f"collective {op!r}, not one of {', '.join((*COLLECTIVE_OPS, 'group', 'several'))}")
+        if op not in (*_POINT_TO_POINT, *COLLECTIVE_OPS):
+            known = (*COLLECTIVE_OPS, *_POINT_TO_POINT, "several")
+            raise ProtocolError(f"collective {op!r}, not one of {', '.join(known)}")
         return cls(
             rank,
             number,
             index,
             op,
             fields.integer("count", 0, MAX_BYTES, 0),
-            fields.integer("bytes", 0, MAX_BYTES, 0 if op == "group" else None),
+            fields.integer("bytes", 0, MAX_BYTES, 0 if op in _POINT_TO_POINT else None),
             fields.text("dtype", ""),
             fields.text("redop", ""),
             fields.integer("root", 0, size - 1, 0),
-            tuple(_peer(item, size) for item in fields.items("peers")) if op == "group" else (),
+            tuple(_peer(item, size) for item in fields.items("peers")) if op in _POINT_TO_POINT else (),
+            op == "stores" and fields.integer("eager", 0, 1) == 1,
         )
 
     @classmethod
@@ -117,7 +127,7 @@ class _Operation:
         is_alike = all((part.op, part.dtype, part.redop) == (first.op, first.dtype, first.redop) for part in parts)
         op, dtype = (first.op, first.dtype) if is_alike else ("several", "")
         count, size_bytes = sum(part.count for part in parts), sum(part.bytes for part in parts)
-        return cls(first.rank, first.number, first.index, op, count, size_bytes, dtype, first.redop, 0, (), parts)
+        return cls(first.rank, first.number, first.index, op, count, size_bytes, dtype, first.redop, 0, (), parts=parts)
 
 
 @dataclass
@@ -129,6 +139,8 @@ class Communicator:
     data: int
     name: str
     """As the framework calls it, if it does."""
+    told: tuple[int, ...] = ()
+    """Global ranks in member order, if its first member could tell."""
     members: dict[int, tuple[int, Device]] = field(default_factory=dict)
     """Index → (global rank, device)."""
     waiting: list[_Operation] = field(default_factory=list)
@@ -142,8 +154,8 @@ class Communicator:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Global ranks in member order, of a complete one."""
-        return tuple(self.members[index][0] for index in range(self.size))
+        """Global ranks in member order, of a complete one, or one whose members know one another."""
+        return self.told or tuple(self.members[index][0] for index in range(self.size))
 
     @property
     def absent(self) -> list[int]:
@@ -161,8 +173,12 @@ class Communicator:
     @property
     def text(self) -> str:
         """For people."""
-        ranks = [self.members[index][0] for index in range(self.size) if index in self.members]
-        return f"communicator {self.name or self.number} ({named_ranks(ranks)})"
+        return f"communicator {self.where}"
+
+    @property
+    def where(self) -> str:
+        ranks = self.told or [self.members[index][0] for index in range(self.size) if index in self.members]
+        return f"{self.name or self.number} ({named_ranks(ranks)})"
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -306,18 +322,18 @@ class Definitions:
         uid, size = fields.blob("uid"), fields.integer("size", 1, MAX_RANKS)
         data = fields.integer("data", -(2**63), 2**64 - 1) % 2**64  # packed as a signed number of the same bits, too
         index, name = fields.integer("index", 0, size - 1), fields.text("name", "")
-        device = self._device(rank, fields)
+        device, told = self._device(rank, fields), self._told(rank, index, size, fields)
         comm = self._comms.get(uid)
         if comm is None:
             if data in self._comms_by_data:
                 raise ProtocolError(f"two communicators have the DATA number {data}")
-            comm = Communicator(len(self._comms) + 1, size, data, name)
+            comm = Communicator(len(self._comms) + 1, size, data, name, told)
             self._simulation.define_comm(comm.number, size)
             self._comms[uid] = self._comms_by_data[data] = self.communicators[comm.number] = comm
-        if (comm.size, comm.data) != (size, data):
+        if (comm.size, comm.data, comm.told) != (size, data, told):
             raise ProtocolError(
-                f"communicator of {size} members with DATA number {data}, "
-                f"but its other members say {comm.size} and {comm.data}"
+                f"communicator of {size} members with DATA number {data} and ranks {list(told)}, "
+                f"but its other members say {comm.size}, {comm.data} and {list(comm.told)}"
             )
         if index in comm.members:
             raise ProtocolError(f"rank {comm.members[index][0]} is already member {index} of the communicator")
@@ -326,6 +342,13 @@ class Definitions:
         if comm.is_complete:
             self.refused += [f"{named_ranks(ranks)} use one GPU in {comm.text}" for ranks in comm.sharing]
             self._resolve(comm)
+
+    def _told(self, rank: int, index: int, size: int, fields: Fields) -> tuple[int, ...]:
+        ranks = fields.items("ranks", [])
+        known = all(type(member) is int and 0 <= member < self.world_size for member in ranks)
+        if ranks and not (known and len(ranks) == size and ranks[index] == rank):
+            raise ProtocolError(f"communicator with ranks {ranks!r:.80}, not {size} with rank {rank} at {index}")
+        return tuple(ranks)
 
     def _abort_comm(self, rank: int, fields: Fields) -> None:
         number = fields.integer("id", 1, MAX_DEFINITIONS)
@@ -342,7 +365,7 @@ class Definitions:
         operation = _Operation.read(rank, number, index, comm.size, fields)
         for part in operation.parts or (operation,):
             self._catalogue.lookups[rank].collective(part.op, part.bytes, part.dtype, index)
-        if comm.is_complete:
+        if comm.is_complete or (comm.told and operation.is_signals):
             self._plan(comm, operation)
         else:
             self._incomplete[rank] += 1
@@ -355,7 +378,8 @@ class Definitions:
             self._plan(comm, operation)
 
     def _plan(self, comm: Communicator, operation: _Operation) -> None:
-        info = self._plan_group(comm, operation) if operation.op == "group" else self._plan_operation(comm, operation)
+        plan = {"group": self._plan_group, "stores": self._plan_stores}.get(operation.op, self._plan_operation)
+        info = plan(comm, operation)
         self._catalogue.add_collective(operation.rank, operation.number, info)
 
     def _plan_operation(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
@@ -387,6 +411,20 @@ class Definitions:
         total = sum(size for _direction, _peer, size in peers)
         call = f"{len(peers)} sends and receives"
         return CollectiveInfo("group", total, operation.dtype, comm.ranks, "p2p", "Simple", call, plans, peers)
+
+    def _plan_stores(self, comm: Communicator, operation: _Operation) -> CollectiveInfo:
+        here = comm.members[operation.index][1]
+        sent = [(peer, size_bytes) for direction, peer, size_bytes in operation.peers if direction == "send"]
+        receives = [(peer, size_bytes) for direction, peer, size_bytes in operation.peers if direction == "recv"]
+        plans = tuple(self._planner.store(here, comm.members[peer][1] if size else here, size) for peer, size in sent)
+        sends = [(peer, size, plan.activity) for (peer, size), plan in zip(sent, plans, strict=True)]
+        self._simulation.define_group(
+            operation.rank, operation.number, comm.number, operation.index, sends, receives, eager=operation.eager
+        )
+        peers = tuple((direction, comm.ranks[peer], size) for direction, peer, size in operation.peers)
+        total = sum(size for _direction, _peer, size in operation.peers)
+        call = f"{len(sends)} stores, and waits for {len(receives)}"
+        return CollectiveInfo("stores", total, "", comm.ranks, "store", "store", call, plans, peers)
 
     def _define_host_group(self, rank: int, fields: Fields) -> None:
         number, uid, what = fields.integer("id", 1, MAX_DEFINITIONS), fields.blob("uid"), fields.text("what")

@@ -168,6 +168,10 @@ class Diagnosis:
     def _transfer(self, rank: int, obstacle: Obstacle) -> _Wait:
         peer = self._definitions.communicators[obstacle.name].ranks[obstacle.peer]
         sends = obstacle.kind == "send"
+        if self._catalogue.collectives[rank][obstacle.definition].is_signals:
+            where = self._definitions.communicators[obstacle.name].where
+            reason = "it has not been given" if obstacle.absent else f"rank {peer} has other work before it"
+            return _Wait(f"signal {obstacle.sequence} of rank {peer} in {where}: {reason}", (peer,))
         size = self._message(rank, obstacle.definition, "send" if sends else "recv", peer)
         what = f"send {obstacle.sequence} to" if sends else f"receive {obstacle.sequence} from"
         if obstacle.absent:

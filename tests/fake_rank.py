@@ -68,10 +68,10 @@ class FakeRank:
             self._streams.add(stream)
             self.define("stream", id=stream, device=device, priority=0)
 
-    def comm(self, uid: bytes, size: int, index: int, device: int) -> int:
+    def comm(self, uid: bytes, size: int, index: int, device: int, **more: Any) -> int:
         self._comms += 1
         data = int.from_bytes(uid[:8].ljust(8, b"\0"), "little")
-        self.define("comm", id=self._comms, uid=uid, size=size, index=index, device=device, data=data)
+        self.define("comm", id=self._comms, uid=uid, size=size, index=index, device=device, data=data, **more)
         return self._comms
 
     def host_group(self, uid: bytes, size: int, index: int, what: str = "gloo:barrier") -> int:
@@ -107,12 +107,14 @@ class FakeRank:
             )
         self.batch(record(COLLECTIVE, self._collectives[key], at=at, stream=stream))
 
-    def group(self, comm: int, peers: list[list[Any]], *, at: int, stream: int = 0) -> None:
+    def group(
+        self, comm: int, peers: list[list[Any]], *, at: int, stream: int = 0, op: str = "group", **more: Any
+    ) -> None:
         """Sends and receives: [["send" | "recv", member, bytes], ...]."""
         self.stream(stream)
         number = 1000 + len(self._collectives)
         self._collectives[number,] = number
-        self.define("collective", id=number, comm=comm, op="group", peers=peers)
+        self.define("collective", id=number, comm=comm, op=op, peers=peers, **more)
         self.batch(record(COLLECTIVE, number, at=at, stream=stream))
 
     def sync(self, *, at: int, stream: int = 0) -> int:

@@ -173,6 +173,15 @@ Mailbox& mailbox() {
 
 }  // namespace
 
+// FNV-1a, then a finaliser that spreads it. 63 bits, so that it is a positive msgpack integer everywhere.
+uint64_t number_of(std::string_view uid) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : uid) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
+  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53;
+  return (hash ^ (hash >> 33)) & INT64_MAX;
+}
+
 void join(uint64_t comm, uint32_t member, uint32_t size) { mailbox().join(comm, member, size); }
 void leave(uint64_t comm, uint32_t member) { mailbox().leave(comm, member); }
 bool all_here(uint64_t comm) { return mailbox().all_here(comm); }

@@ -62,7 +62,8 @@ class Table {
     std::lock_guard lock(mutex_);
     auto found = exported_.find(base);
     if (found == exported_.end()) found = exported_.emplace(base, Shared::move(base, bytes)).first;
-    physical::Card card{.bytes = bytes, .node = config().node, .device = device::physical(region.device)};
+    physical::Card card{
+        .bytes = bytes, .node = config().node, .device = device::physical(region.device), .rank = config().rank};
     Content content{physical::publish(found->second.extent, card), offset, bytes};
     std::memset(handle, 0, sizeof *handle);
     std::memcpy(handle->bytes, &content, sizeof content);

@@ -15,6 +15,7 @@
 #include "phantora/device.h"
 #include "phantora/launch.h"
 #include "phantora/memory.h"
+#include "phantora/signals.h"
 #include "phantora/values.h"
 
 namespace phantora::kernels {
@@ -134,8 +135,16 @@ Registry& registry() {
   return *table;
 }
 
+// Of a kernel that moves nothing but what it says itself (signals).
+std::shared_ptr<const Description> no_work() {
+  static auto* description = new auto(std::make_shared<const Description>(*Description::parse("number\txnumel\t0")));
+  return *description;
+}
+
 Kernel* add(std::unique_ptr<Kernel> kernel) {
   Kernel* handle = kernel.get();
+  handle->signals = signals::protocol_of(handle->name);
+  if (handle->signals && signals::is_known(*handle->signals)) handle->description = no_work();
   std::unique_lock lock(registry().mutex);
   registry().kernels[handle] = std::move(kernel);
   return handle;
@@ -192,7 +201,7 @@ bool describe(const void* handle, const std::string& text) {
 
 Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const Arguments& arguments) {
   bool owned = belongs_to(current_op());
-  if (kernel.image && (!current_op() || (!owned && conditions::any()))) read_code(kernel);
+  if (kernel.image && (!current_op() || kernel.signals || (!owned && conditions::any()))) read_code(kernel);
   if (!is_possible(kernel, shape)) return Result::bad_configuration;
   if (!is_possible_cluster(kernel, shape)) return Result::bad_cluster;
   if (!fits(kernel, shape)) return Result::out_of_resources;
@@ -208,8 +217,11 @@ Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const 
   std::copy_n(shape.grid, 3, launch.grid);
   std::copy_n(shape.block, 3, launch.block);
   launch.resources = resources_of(kernel, shape);
+  std::optional<signals::Scope> signals;
+  if (kernel.signals) signals.emplace(kernel, arguments, *id);
   phantora::launch(*id, launch);
   if (conditions::note_launch(kernel, arguments, *id)) return Result::launched;
+  if (kernel.signals && signals::is_known(*kernel.signals)) return Result::launched;
   if (!owned && (!current_op() || kernel.description)) forget_results(kernel, arguments, *id);
   return Result::launched;
 }

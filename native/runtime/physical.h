@@ -12,6 +12,7 @@ struct Card {
   uint64_t bytes = 0;
   int32_t node = 0;
   int32_t device = 0;  // physical ordinal on that node
+  int32_t rank = 0;    // whose process has the file
   uint32_t handle_types = 0;
   uint8_t compression = 0;
   uint8_t rdma_capable = 0;

@@ -39,6 +39,7 @@ void* map_nothing(void* at, size_t bytes, int flags) {
 struct Physical {
   physical::Extent extent;
   Properties properties;
+  int rank = config().rank;  // that made it
   bool imported = false;
   bool exported = false;
   int references = 1;
@@ -209,6 +210,16 @@ class Space {
     return mapped == mappings_.end() ? std::nullopt : std::optional(Mapping{mapped->first, mapped->second.bytes});
   }
 
+  std::optional<Origin> origin(const void* at) {
+    std::lock_guard lock(mutex_);
+    auto mapped = find(at);
+    if (mapped == mappings_.end()) return {};
+    const Physical& physical = physicals_.at(mapped->second.handle);
+    if (physical.multicast) return {};
+    uint64_t place = physical.extent.offset + mapped->second.offset + (static_cast<const char*>(at) - mapped->first);
+    return Origin{physical.rank, place, device::physical(physical.properties.device)};
+  }
+
   int export_descriptor(Handle handle) {
     std::lock_guard lock(mutex_);
     auto found = physicals_.find(handle);
@@ -228,9 +239,10 @@ class Space {
       if (card.node != config().node || device::physical(device) != card.device) continue;
       Physical physical{import.extent, {device, card.handle_types, card.compression, card.rdma_capable, card.usage}};
       physical.imported = true;
+      physical.rank = card.rank;
       recorder::declare_guess(
-          "device memory of another process: kernels that wait for one another through it are timed as if they did "
-          "not");
+          "device memory of another process: kernels that wait for one another through it, other than those of "
+          "PyTorch's symmetric memory, are timed as if they did not");
       physical.states = physical::map_states(import.extent);
       return add(physical);
     }
@@ -251,7 +263,8 @@ class Space {
   static physical::Card card(const Physical& physical) {
     const Properties& p = physical.properties;
     int device = physical.multicast ? multicast::no_device : device::physical(p.device);
-    return {physical.extent.bytes, config().node, device, p.handle_types, p.compression, p.rdma_capable, p.usage};
+    return {physical.extent.bytes, config().node, device,         config().rank,
+            p.handle_types,        p.compression, p.rdma_capable, p.usage};
   }
 
   static void relay(void* at, size_t bytes, const std::shared_ptr<multicast::Object>& object, size_t offset) {
@@ -263,7 +276,10 @@ class Space {
     Physical physical{object->extent(), {0, handle_types}};
     physical.imported = imported;
     physical.multicast = std::move(object);
-    recorder::declare_guess("multicast memory: kernels that use it are timed as if it were the device's own");
+    recorder::declare_guess(
+        "multicast memory: kernels that use it, other than those of PyTorch's symmetric memory, are timed as if it "
+        "were "
+        "the device's own");
     return add(physical);
   }
 
@@ -405,6 +421,7 @@ std::optional<Access> access(const void* at, int device) { return space().access
 Handle retain(const void* at) { return space().retain(at); }
 std::optional<Properties> properties(Handle handle) { return space().properties(handle); }
 std::optional<Mapping> mapping(const void* at) { return space().mapping(at); }
+std::optional<Origin> origin(const void* at) { return space().origin(at); }
 uint32_t handle_types(Handle handle) { return space().handle_types(handle); }
 Handle create_multicast(const MulticastProperties& properties) { return space().create_multicast(properties); }
 bool add_device(Handle multicast, int device) { return space().add_device(multicast, device); }

@@ -107,10 +107,10 @@ Call collective(int64_t member, const py::int_& key, const SharedActivity& activ
 using Sends = std::vector<std::tuple<uint32_t, uint64_t, SharedActivity>>;
 using Receives = std::vector<std::pair<uint32_t, uint64_t>>;
 
-Call transfers(uint32_t member, const Sends& sends, const Receives& receives) {
+Call transfers(uint32_t member, const Sends& sends, const Receives& receives, bool eager) {
   Call call;
   call.member = member;
-  for (const auto& [peer, key, activity] : sends) call.sends.push_back({peer, key, activity.shared});
+  for (const auto& [peer, key, activity] : sends) call.sends.push_back({peer, key, activity.shared, eager});
   for (const auto& [peer, key] : receives) call.receives.push_back({peer, key});
   return call;
 }
@@ -267,13 +267,13 @@ void bind_definitions(py::class_<Guarded>& simulation) {
       .def(
           "define_group",
           [](Guarded& self, int64_t rank, int64_t definition, int64_t comm, uint32_t member, const Sends& sends,
-             const Receives& receives) {
-            Call call = transfers(member, sends, receives);
+             const Receives& receives, bool eager) {
+            Call call = transfers(member, sends, receives, eager);
             self.locked(
                 [&](Simulation& simulation) { simulation.define_call(rank, definition, comm, std::move(call)); });
           },
           py::arg("rank"), py::arg("definition"), py::arg("comm"), py::arg("member"), py::arg("sends"),
-          py::arg("receives"))
+          py::arg("receives"), py::arg("eager") = false)
       .def(
           "define_host_group",
           [](Guarded& self, int64_t rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns) {

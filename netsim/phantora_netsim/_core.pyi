@@ -151,9 +151,11 @@ class Simulation:
         member: int,
         sends: list[tuple[int, int, Activity]],
         receives: list[tuple[int, int]],
+        eager: bool = False,
     ) -> None:
         """One launch of point-to-point transfers: sends of (peer, key, activity), receives of (peer, key). The k-th
-        send i→j on a communicator meets the k-th receive on j from i; both must have the same key, say their size."""
+        send i→j on a communicator meets the k-th receive on j from i; both must have the same key, say their size.
+        Eager sends start without their receivers, meet no kernels, and the launch does not wait for their ends."""
     def define_host_group(self, rank: int, definition: int, group: int, size: int, cost_ns: int) -> None: ...
     def feed(self, rank: int, batch: bytes) -> None:
         """Appends records. ValueError (state unchanged) for a malformed batch."""

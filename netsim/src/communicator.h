@@ -36,11 +36,13 @@ struct Operation {
   Time start = 0;  // of those ready, the latest
 };
 
-// One message. The k-th send i → j on a communicator meets the k-th receive on j from i.
+// One message. The k-th send i → j on a communicator meets the k-th receive on j from i. An eager one starts when the
+// sender is ready, who goes on at once; the receiver goes on when it has come.
 struct Transfer {
   struct Side {
     bool come = false;
-    bool ready = false;
+    bool ready = false;  // its stream has reached it,
+    Time at = 0;         // then
     RankId rank{};
     LaunchId launch{};
     uint32_t definition = 0;
@@ -55,7 +57,9 @@ struct Transfer {
   uint64_t sequence = 0;
   Precedence precedence{};
   const Activity* activity = nullptr;
-  Time start = 0;
+  bool eager = false;  // as the sender says
+  bool ended = false;  // and its receiver is not ready
+  Time end = 0;        // if it has ended
 
   bool mismatched() const { return sender.come && receiver.come && sender.key != receiver.key; }
 };

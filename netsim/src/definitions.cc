@@ -56,7 +56,7 @@ bool equal(const Call& x, const Call& y) {
          x.receives == y.receives &&
          std::equal(x.sends.begin(), x.sends.end(), y.sends.begin(), y.sends.end(),
                     [](const Call::Send& a, const Call::Send& b) {
-                      return a.peer == b.peer && a.key == b.key && equal(a.activity, b.activity);
+                      return a.peer == b.peer && a.key == b.key && a.eager == b.eager && equal(a.activity, b.activity);
                     });
 }
 

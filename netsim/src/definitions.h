@@ -26,6 +26,7 @@ struct Call {
     uint32_t peer;
     uint64_t key;
     std::shared_ptr<const Activity> activity;
+    bool eager = false;  // waits for no receiver
   };
   struct Receive {
     uint32_t peer;

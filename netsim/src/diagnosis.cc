@@ -114,6 +114,7 @@ Obstacle Diagnosis::why(const Launch& launch, const Item& item) const {
     obstacle.name = definitions_.comm_name(transfer.comm);
     if (!transfer.mismatched() && transfer.sender.ready && transfer.receiver.ready) continue;
     const bool sends = transfer.source == item.member;
+    if (sends && transfer.eager) continue;
     const Transfer::Side& other = sends ? transfer.receiver : transfer.sender;
     obstacle.kind = sends ? Obstacle::Kind::send : Obstacle::Kind::receive;
     obstacle.sequence = transfer.sequence;

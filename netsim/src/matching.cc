@@ -70,6 +70,7 @@ Item World::join_transfers(const Rank& rank, StreamId stream, const Call& call, 
     transfer.sender = {.come = true, .rank = rank.id, .launch = id, .definition = item.definition, .key = send.key};
     transfer.precedence = {rank.id, item.sequence, part++};
     transfer.activity = send.activity.get();
+    transfer.eager = send.eager;
     if (transfer.mismatched()) ++state_.disagreements;
     transfers.push_back(transfer_id);
   }
@@ -112,35 +113,83 @@ TransferId World::find_transfer(const Call& call, uint32_t source, uint32_t dest
 
 bool World::reach_transfers(Rank& rank, StreamId stream, const Item& item, Time ready) {
   const LaunchId launch_id{item.subject};
-  Launch& launch = state_.launches[launch_id];
-  if (launch.transfers.empty()) {
-    state_.launches.remove(launch_id);
-    end_launch(rank, stream, item, ready, ready);
-    return true;
-  }
-  for (const TransferId id : launch.transfers) {
+  state_.launches[launch_id].latest = ready;
+  const std::vector<TransferId> transfers = state_.launches[launch_id].transfers;  // those that end leave the list
+  for (const TransferId id : transfers) {
     Transfer& transfer = state_.transfers[id];
     const bool sends = transfer.sender.come && transfer.sender.launch == launch_id && !transfer.sender.ready;
-    (sends ? transfer.sender : transfer.receiver).ready = true;
-    transfer.start = std::max(transfer.start, ready);
-    if (!transfer.sender.ready || !transfer.receiver.ready || transfer.mismatched()) continue;
-    state_.network.begin({.kind = Owner::Kind::transfer, .id = static_cast<uint32_t>(id)}, transfer.precedence,
-                         *transfer.activity, transfer.start, carriers(transfer));
+    if (sends) {
+      reach_send(id, ready);
+    } else {
+      reach_receive(id, ready);
+    }
   }
-  return false;
+  const Launch& launch = state_.launches[launch_id];
+  if (launch.outstanding > 0) return false;
+  const Time end = launch.latest;
+  state_.launches.remove(launch_id);
+  end_launch(rank, stream, item, ready, end);
+  return true;
+}
+
+void World::reach_send(TransferId id, Time ready) {
+  Transfer& transfer = state_.transfers[id];
+  transfer.sender.ready = true;
+  transfer.sender.at = ready;
+  if (transfer.eager) {
+    begin_transfer(id);
+    finish_part(transfer.sender.launch, ready);
+  } else if (transfer.receiver.ready && !transfer.mismatched()) {
+    begin_transfer(id);
+  }
+}
+
+void World::reach_receive(TransferId id, Time ready) {
+  Transfer& transfer = state_.transfers[id];
+  transfer.receiver.ready = true;
+  transfer.receiver.at = ready;
+  if (transfer.mismatched()) return;
+  if (transfer.ended) {
+    finish_part(transfer.receiver.launch, transfer.end);
+    state_.transfers.remove(id);
+  } else if (transfer.sender.ready && !transfer.eager) {
+    begin_transfer(id);
+  }
+}
+
+void World::begin_transfer(TransferId id) {
+  const Transfer& transfer = state_.transfers[id];
+  const Time start = transfer.eager ? transfer.sender.at : std::max(transfer.sender.at, transfer.receiver.at);
+  state_.network.begin({.kind = Owner::Kind::transfer, .id = static_cast<uint32_t>(id)}, transfer.precedence,
+                       *transfer.activity, start, carriers(transfer));
 }
 
 void World::end_transfer(TransferId id, Time end) {
   const Transfer transfer = state_.transfers[id];
-  state_.transfers.remove(id);
-  for (const Transfer::Side& side : {transfer.sender, transfer.receiver}) {
-    Launch& launch = state_.launches[side.launch];
-    launch.latest = std::max(launch.latest, end);
-    if (--launch.outstanding > 0) continue;
-    const Launch ended = std::move(launch);
-    state_.launches.remove(side.launch);
-    end_head(ended.rank, ended.stream, ended.latest);
+  if (transfer.eager && (!transfer.receiver.ready || transfer.mismatched())) {
+    state_.transfers[id].ended = true;
+    state_.transfers[id].end = end;
+    return;
   }
+  state_.transfers.remove(id);
+  if (!transfer.eager) finish(transfer.sender.launch, end);
+  finish(transfer.receiver.launch, end);
+}
+
+// A transfer of the launch has ended.
+void World::finish_part(LaunchId id, Time end) {
+  Launch& launch = state_.launches[id];
+  launch.latest = std::max(launch.latest, end);
+  --launch.outstanding;
+}
+
+// Likewise; it is at the head of its stream's queue.
+void World::finish(LaunchId id, Time end) {
+  finish_part(id, end);
+  if (state_.launches[id].outstanding > 0) return;
+  const Launch ended = std::move(state_.launches[id]);
+  state_.launches.remove(id);
+  end_head(ended.rank, ended.stream, ended.latest);
 }
 
 // The devices on which it meets kernels.
@@ -156,7 +205,7 @@ std::vector<DeviceId> World::carriers(const Operation& operation) const {
 
 std::vector<DeviceId> World::carriers(const Transfer& transfer) const {
   std::vector<DeviceId> devices;
-  if (transfer.source == transfer.destination) return devices;
+  if (transfer.source == transfer.destination || transfer.eager) return devices;
   for (const Transfer::Side& side : {transfer.sender, transfer.receiver}) {
     const Launch& launch = state_.launches[side.launch];
     const Stream& stream = state_.ranks[launch.rank].streams[launch.stream];

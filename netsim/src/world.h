@@ -118,11 +118,16 @@ class World {
   TransferId find_transfer(const Call& call, uint32_t source, uint32_t destination, bool sends);
   bool reach_collective(const Item& item, Time ready);
   bool reach_transfers(Rank& rank, StreamId stream, const Item& item, Time ready);
+  void reach_send(TransferId transfer, Time ready);
+  void reach_receive(TransferId transfer, Time ready);
+  void begin_transfer(TransferId transfer);
   std::vector<DeviceId> carriers(const Operation& operation) const;
   std::vector<DeviceId> carriers(const Transfer& transfer) const;
   void end_flow(Owner owner, Time end);
   void end_operation(OperationId operation, Time end);
   void end_transfer(TransferId transfer, Time end);
+  void finish_part(LaunchId launch, Time end);
+  void finish(LaunchId launch, Time end);
 
   State state_;
   const Definitions* definitions_;

@@ -61,5 +61,9 @@ def test_peaks_outlive_resets(tmp_path: Path) -> None:
     assert rank["peak_allocated_bytes"] == 1 << 30
 
 
+def test_symmetric_memory(tmp_path: Path) -> None:
+    report_of(tmp_path, "symmetric_memory.py", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+
+
 def test_gloo_collectives_join_clocks(tmp_path: Path) -> None:
     report_of(tmp_path, "gloo.py", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")

@@ -209,7 +209,8 @@ class Generator:
         """A launch on every member: a ring, a pair, or everyone to everyone."""
         choice = dice.below(len(self.comms))
         members = self.comms[choice]
-        pattern, wrong, uniform = dice.below(3), dice.below(64), dice.below(2)
+        pattern, wrong, way = dice.below(3), dice.below(64), dice.below(4)
+        uniform, eager = way & 1, way > 1
         size = len(members)
         transfers = [self._transfer(Dice(dice.data[4:]), 0 if uniform else source) for source in range(size)]
         pairs = {
@@ -223,7 +224,7 @@ class Generator:
             sends = tuple((target, transfers[source]) for source, target in pairs if source == member)
             receives = tuple(source for source, target in pairs if target == member)
             author = self.authors[rank]
-            number = author.define(Group(10 * (choice + 1), member, sends, receives))
+            number = author.define(Group(10 * (choice + 1), member, sends, receives, eager))
             author.write(Dice(dice.data[6:]), Kind.COLLECTIVE, stream=dice.data[0] % 3, a=number)
 
     def _request(self, dice: Dice) -> None:

@@ -72,6 +72,7 @@ class Group:
     member: int
     sends: tuple[tuple[int, Transfer], ...]
     receives: tuple[int, ...]
+    eager: bool = False  # the sends wait for no receiver
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _define(simulation: Simulation, rank: int, job: RankJob) -> None:
         else:
             sends = [(peer, 0, transfer.activity()) for peer, transfer in call.sends]
             receives = [(peer, 0) for peer in call.receives]
-            simulation.define_group(rank, number, call.comm, call.member, sends, receives)
+            simulation.define_group(rank, number, call.comm, call.member, sends, receives, call.eager)
     for number, group in job.host_groups.items():
         simulation.define_host_group(rank, number, group.group, group.size, group.cost_ns)
 

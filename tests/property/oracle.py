@@ -227,11 +227,12 @@ class Operation:
 
     sides: int
     done: simpy.Event
-    ready: list[int] = field(default_factory=list)
+    ready: int = 0  # of them
     transfer: Transfer | None = None
     members: list[int] = field(default_factory=list)  # of the communicator, that take part
     devices: list[Device] = field(default_factory=list)  # that carry it
     keys: set[int] = field(default_factory=set)
+    eager: bool = False  # starts with its first side
 
 
 class Oracle:
@@ -263,16 +264,18 @@ class Oracle:
         return self.operations.setdefault(key, Operation(sides, simpy.Event(self.env)))
 
     def ready(self, operation: Operation) -> None:
-        operation.ready.append(self.env.now)
-        if len(operation.ready) == operation.sides and len(operation.keys) <= 1:
-            assert operation.transfer is not None
-            self.env.process(self._operate(operation))
+        operation.ready += 1
+        if operation.ready == operation.sides and len(operation.keys) <= 1:
+            self.start(operation)
 
-    def _operate(self, operation: Operation) -> Process:
+    def start(self, operation: Operation) -> None:
+        self.env.process(self._operate(operation, self.env.now))
+
+    def _operate(self, operation: Operation, now: int) -> Process:
         assert operation.transfer is not None
         between_ranks = len(set(operation.members)) > 1
-        devices = operation.devices if between_ranks else []
-        yield self.network.move(operation.transfer, max(operation.ready), devices)
+        devices = operation.devices if between_ranks and not operation.eager else []
+        yield self.network.move(operation.transfer, now, devices)
         operation.done.succeed()
 
 
@@ -361,10 +364,11 @@ class RankOracle:
                 if self.oracle.job.comms[call.comm] > 1:
                     self.oracle.communicating.add(device)
                 joined = self._join_collective(call) if isinstance(call, Collective) else self._join_group(call)
+                sent = self._send_eagerly(call) if isinstance(call, Group) and call.eager else []
                 for operation in joined:
                     operation.members.append(call.member)
                     operation.devices.append(device)
-                self._launch(record, lambda: self._communicate(joined))
+                self._launch(record, lambda: self._communicate(joined, sent))
             case Kind.EVENT_RECORD:
                 self._record_event(record)
             case Kind.STREAM_WAIT:
@@ -480,18 +484,30 @@ class RankOracle:
         return [operation]
 
     def _join_group(self, call: Group) -> list[Operation]:
+        operations = [] if call.eager else self._sends(call)
+        for peer in call.receives:
+            number = self.oracle.count("receive", call.comm, peer, call.member)
+            operations.append(self.oracle.operation(("message", call.comm, peer, call.member, number), 2))
+        return operations
+
+    def _send_eagerly(self, call: Group) -> list[Operation]:
+        sent = self._sends(call)
+        for operation in sent:
+            operation.eager = True
+        return sent
+
+    def _sends(self, call: Group) -> list[Operation]:
         operations = []
         for peer, transfer in call.sends:
             number = self.oracle.count("send", call.comm, call.member, peer)
             operation = self.oracle.operation(("message", call.comm, call.member, peer, number), 2)
             operation.transfer = transfer
             operations.append(operation)
-        for peer in call.receives:
-            number = self.oracle.count("receive", call.comm, peer, call.member)
-            operations.append(self.oracle.operation(("message", call.comm, peer, call.member, number), 2))
         return operations
 
-    def _communicate(self, operations: list[Operation]) -> Process:
+    def _communicate(self, operations: list[Operation], sent: list[Operation]) -> Process:
+        for operation in sent:
+            self.oracle.start(operation)
         for operation in operations:
             self.oracle.ready(operation)
         yield simpy.AllOf(self.env, [operation.done for operation in operations])

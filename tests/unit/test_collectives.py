@@ -45,6 +45,17 @@ def test_all_gather_on_a_node_runs_at_the_port_rate() -> None:
     assert all(weight == pytest.approx(1.0) for _, weight in plan.links)
 
 
+def test_a_store_takes_a_hop_and_its_bytes() -> None:
+    plans, (here, there, *_) = planner(), devices(1, 8)
+    signal = plans.store(here, here, 0)
+    assert (signal.volume_bytes, signal.links) == (0, ())
+    assert signal.latency_ns == round(HOPPER.hop_us[0] * 1000)
+    plan = plans.store(here, there, GB)
+    assert plan.latency_ns == signal.latency_ns
+    assert plan.alone_ns == pytest.approx(signal.latency_ns + 1e9 * GB / (PORT * HOPPER.pair_efficiency))
+    assert len(plan.links) == 2
+
+
 def test_all_reduce_in_rings_is_a_reduce_scatter_and_an_all_gather() -> None:
     plans = planner(NCCL_ALGO="Ring", NCCL_PROTO="Simple")
     gather = plans.collective(devices(1, 8), "all_gather", GB)

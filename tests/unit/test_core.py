@@ -206,6 +206,37 @@ def test_sends_meet_receives_in_order_and_a_launch_ends_with_its_last() -> None:
     assert replies(made) == {(1, 1): 110, (0, 1): 615, (1, 2): 615}
 
 
+@pytest.mark.parametrize(("receiver_at", "end"), [(0, 121), (110, 121), (121, 121), (500, 500)])
+def test_an_eager_send_waits_for_no_receiver(receiver_at: int, end: int) -> None:
+    made = simulation(2)
+    made.define_group(0, 1, 5, 0, [(1, 7, Activity(100, 11, [(0, 1.0)]))], [], eager=True)
+    made.define_group(1, 1, 5, 1, [], [(0, 7)], eager=True)
+    made.feed(0, record(COLLECTIVE, 10, a=1) + record(SYNC, 20, b=1))
+    made.feed(1, record(COLLECTIVE, receiver_at, a=1) + record(SYNC, receiver_at, b=1))
+    assert finish(made, 2) == {(0, 1): 20, (1, 1): end}
+
+
+def test_eager_sends_both_ways_are_a_barrier() -> None:
+    made = simulation(2)
+    for rank in range(2):
+        signal = Activity(0, 30, [])
+        made.define_group(rank, 1, 5, rank, [(1 - rank, 0, signal)], [(1 - rank, 0)], eager=True)
+        made.feed(rank, record(COLLECTIVE, 100 * rank, a=1) + record(SYNC, 100 * rank, b=1))
+    assert finish(made, 2) == {(0, 1): 130, (1, 1): 100}
+
+
+def test_who_waits_for_an_eager_send_is_told_who_owes_it() -> None:
+    made = simulation(2)
+    for rank in range(2):
+        signal = Activity(0, 30, [])
+        made.define_group(rank, 1, 5, rank, [(1 - rank, 0, signal)], [(1 - rank, 0)], eager=True)
+    made.feed(0, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
+    made.close_rank(1)
+    assert replies(made) == {}
+    (waiting,) = made.waiting()
+    assert (waiting.obstacle.kind, waiting.obstacle.peer, waiting.obstacle.absent) == ("receive", 1, [1])
+
+
 def test_a_rank_may_send_to_itself() -> None:
     made = simulation()
     made.define_group(0, 1, 5, 0, [(0, 1, Activity(100, 5, [(0, 1.0)]))], [(0, 1)])

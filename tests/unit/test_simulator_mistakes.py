@@ -141,6 +141,19 @@ def test_a_message_of_another_size() -> None:
     ) in accused(each(call))
 
 
+def test_a_signal_that_nobody_gives() -> None:
+    def program(ranks: list[FakeRank]) -> None:
+        comm = ranks[2].comm(b"channel", 3, 2, 2, ranks=[0, 1, 2], name="symmetric memory, channel 0")
+        ranks[2].group(comm, [["recv", 1, 0]], at=0, op="stores", eager=1)
+        ranks[2].sync(at=1)
+
+    said = stuck(program, ended=(0, 1))
+    assert (
+        "rank 2 waits, since 0.000000 s, for signal 0 of rank 1 in symmetric memory, channel 0 (ranks 0-2): "
+        "it has not been given"
+    ) in said
+
+
 def test_members_that_have_not_all_come_disagree_when_nothing_moves() -> None:
     def program(ranks: list[FakeRank]) -> None:
         for rank in ranks:

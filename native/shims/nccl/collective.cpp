@@ -115,7 +115,7 @@ class CollectiveExchange : public values::Exchange {
         role_(*communicator_, collective),
         prescale_(prescale_of(*communicator_, collective)),
         description_(describe(collective)),
-        sequence_(sequence::collective + communicator_->collectives) {}
+        sequence_(exchange::collective + communicator_->collectives) {}
 
   void start() override {
     if (!role_.sends) return;

@@ -102,13 +102,6 @@ class Communicator {
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
-// Sequence numbers of DATA messages: each purpose counts for itself (docs/protocol.md, "Values").
-namespace sequence {
-inline constexpr uint64_t collective = 0;
-inline constexpr uint64_t point_to_point = uint64_t{1} << 62;
-inline constexpr uint64_t setup = uint64_t{2} << 62;
-}  // namespace sequence
-
 // The handles that callers hold (ncclComm_t).
 using Handle = Communicator*;
 

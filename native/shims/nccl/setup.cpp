@@ -18,15 +18,6 @@
 namespace phantora::nccl {
 namespace {
 
-// FNV-1a, then a finaliser that spreads it. 63 bits, so that it is a positive msgpack integer everywhere.
-uint64_t number_of(const std::string& uid) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : uid) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
-  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53;
-  return (hash ^ (hash >> 33)) & INT64_MAX;
-}
-
 // Device memory that NCCL takes for a communicator of several members, outside PyTorch's allocator. A channel's ring
 // keeps a receive buffer per protocol: Simple 4 MiB (NCCL_BUFFSIZE), LL128 640 threads x 120 words x 8 steps x 8 bytes,
 // LL 512 threads x 8 lines x 8 steps x 16 bytes. One channel for each NVLink of a GPU, at least two.
@@ -48,7 +39,7 @@ void take_buffers(Communicator& communicator) {
 }
 
 void identify(Communicator& communicator, std::string uid, int size, int index) {
-  communicator.number = number_of(uid);
+  communicator.number = exchange::number_of(uid);
   communicator.uid = std::move(uid);
   communicator.size = size;
   communicator.index = index;
@@ -181,7 +172,7 @@ class Split : public Setup {
   }
 
  private:
-  uint64_t sequence() const { return sequence::setup + ordinal_; }
+  uint64_t sequence() const { return exchange::setup + ordinal_; }
 
   Choice receive(int index) {
     const auto from = static_cast<uint32_t>(index), me = static_cast<uint32_t>(parent_->index);

@@ -24,7 +24,7 @@ class TransferExchange : public values::Exchange {
       : communicator_(std::move(communicator)), outstanding_(*communicator_) {
     for (const Transfer& transfer : transfers) {
       auto& count = (transfer.sends ? communicator_->sends : communicator_->receives)[transfer.peer];
-      numbered_.push_back({transfer, sequence::point_to_point + count++, communicator_->carries(transfer.bytes)});
+      numbered_.push_back({transfer, exchange::point_to_point + count++, communicator_->carries(transfer.bytes)});
     }
   }
 

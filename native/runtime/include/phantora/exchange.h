@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "phantora/export.h"
 
@@ -11,6 +12,14 @@ namespace phantora {
 namespace exchange PHANTORA_EXPORT {
 
 inline constexpr uint32_t everyone = 0xffffffff;  // as a destination: every other member
+
+// What DATA frames call the communicator of that uid.
+uint64_t number_of(std::string_view uid);
+
+// Sequence numbers of messages: each purpose counts for itself (docs/protocol.md, "Values").
+inline constexpr uint64_t collective = 0;
+inline constexpr uint64_t point_to_point = uint64_t{1} << 62;
+inline constexpr uint64_t setup = uint64_t{2} << 62;
 
 struct Message {
   uint64_t comm = 0;

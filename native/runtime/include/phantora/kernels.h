@@ -13,6 +13,13 @@ namespace phantora {
 namespace kernels PHANTORA_EXPORT {
 
 class Description;
+}  // namespace kernels PHANTORA_EXPORT
+
+namespace signals PHANTORA_EXPORT {
+struct Protocol;
+}  // namespace signals PHANTORA_EXPORT
+
+namespace kernels PHANTORA_EXPORT {
 
 struct Kernel {
   std::string name;
@@ -23,6 +30,7 @@ struct Kernel {
   int shared_carveout = -1;
   bool non_portable_cluster = false;
   std::shared_ptr<const Description> description;  // null: nobody has told anything
+  const signals::Protocol* signals = nullptr;      // null: it does not signal
 };
 
 struct Shape {

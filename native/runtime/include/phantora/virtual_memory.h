@@ -51,6 +51,14 @@ struct Mapping {
 };
 std::optional<Mapping> mapping(const void* at);
 
+// Where mapped memory is, alike for all processes that map it: no two bytes of a job have the same.
+struct Origin {
+  int rank;  // that made it
+  uint64_t place;
+  int device;  // physical ordinal
+};
+std::optional<Origin> origin(const void* at);  // none of multicast addresses
+
 // Multicast objects are handles too: mapped, released and handed on as memory is, but they take none. What is stored
 // through them makes the memory of all devices that is bound to them unknown. map() and bind() block, as CUDA does,
 // until all their devices are added.

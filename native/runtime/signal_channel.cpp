@@ -1,0 +1,169 @@
+#include "signal_channel.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "phantora/activity.h"
+#include "phantora/capture.h"
+#include "phantora/config.h"
+#include "phantora/exchange.h"
+#include "phantora/values.h"
+#include "phantora/virtual_memory.h"
+#include "phantora/wire.h"
+
+namespace phantora::signals {
+
+// Signals under way. The n-th of a member to another meets the n-th wait of that one for it. In truth a pad's word
+// holds one signal, and who would give a second waits until the first has been taken; here it is kept for its wait.
+class StoreExchange : public values::Exchange {
+ public:
+  StoreExchange(ChannelPtr channel, const Stores& stores) : channel_(std::move(channel)) {
+    for (const Store& store : stores.given) given_.push_back({store.peer, next(channel_->given_[store.peer])});
+    for (const Store& store : stores.awaited) awaited_.push_back({store.peer, next(channel_->awaited_[store.peer])});
+  }
+
+  void start() override {
+    for (const Signal& signal : given_) {
+      exchange::send({channel_->data_, signal.sequence, channel_->me_, signal.peer, true, {}});
+    }
+  }
+
+  bool ready() override {
+    return std::all_of(awaited_.begin(), awaited_.end(), [this](const Signal& signal) {
+      return exchange::has(channel_->data_, signal.sequence, signal.peer, channel_->me_);
+    });
+  }
+
+  void apply() override {
+    exchange::Message taken;
+    for (const Signal& signal : awaited_) {
+      exchange::take(channel_->data_, signal.sequence, signal.peer, channel_->me_, &taken);
+    }
+  }
+
+ private:
+  struct Signal {
+    uint32_t peer;
+    uint64_t sequence;
+  };
+
+  static uint64_t next(uint64_t& count) { return exchange::point_to_point + count++; }
+
+  const ChannelPtr channel_;
+  std::vector<Signal> given_, awaited_;
+};
+
+namespace {
+
+struct Table {
+  std::mutex mutex;
+  std::map<std::string, ChannelPtr> channels;  // by uid and member
+};
+
+Table& table() {
+  static Table* instance = new Table;  // never destroyed: used by exit handlers
+  return *instance;
+}
+
+template <class Number>
+void append(std::string& bytes, Number number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+}  // namespace
+
+// Pads lie in memory whose place in the job is known to all who map it.
+Channel::Identity Channel::Identity::of(const std::vector<const char*>& pads, uint64_t member, uint64_t number) {
+  Identity identity{"signals", {}, 0};
+  append(identity.uid, number);
+  for (size_t i = 0; i < pads.size(); ++i) {
+    std::optional<virtual_memory::Origin> origin = virtual_memory::origin(pads[i]);
+    if (!origin) return {};
+    append(identity.uid, origin->rank);
+    append(identity.uid, origin->place);
+    identity.ranks.push_back(origin->rank);
+    if (i == member) identity.device = origin->device;
+  }
+  return identity;
+}
+
+ChannelPtr Channel::find(const std::vector<const char*>& pads, uint64_t member, uint64_t number) {
+  if (member >= pads.size()) return nullptr;
+  const Identity identity = Identity::of(pads, member, number);
+  if (identity.uid.empty()) return nullptr;
+  std::string key = identity.uid;
+  append(key, member);
+  std::lock_guard lock(table().mutex);
+  ChannelPtr& channel = table().channels[key];
+  if (!channel) channel.reset(new Channel(identity, static_cast<uint32_t>(member), number));
+  return channel;
+}
+
+Channel::Channel(const Identity& identity, uint32_t member, uint64_t number)
+    : data_(exchange::number_of(identity.uid)),
+      size_(static_cast<uint32_t>(identity.ranks.size())),
+      me_(member),
+      given_(size_),
+      awaited_(size_) {
+  exchange::join(data_, me_, size_);
+  define_comm(identity, number);
+}
+
+void Channel::define_comm(const Identity& identity, uint64_t number) {
+  comm_ = recorder::next_definition_id("comm");
+  wire::Pack pack;
+  pack.map(9).text("t").text("comm").text("id").integer(comm_);
+  pack.text("name").text("symmetric memory, channel " + std::to_string(number));
+  pack.text("uid").bytes(identity.uid).text("size").integer(size_).text("index").integer(me_);
+  pack.text("device").integer(identity.device).text("data").integer(static_cast<int64_t>(data_));
+  pack.text("ranks").array(size_);
+  for (int rank : identity.ranks) pack.integer(rank);
+  recorder::define(pack.str());
+}
+
+Stores Channel::with_everyone(uint64_t bytes) const {
+  Stores stores;
+  for (uint32_t member = 0; member < size_; ++member) {
+    if (member != me_) stores.given.push_back({member, bytes});
+  }
+  stores.awaited = stores.given;
+  return stores;
+}
+
+uint32_t Channel::definition_of(const Stores& stores) {
+  wire::Pack pairs;
+  pairs.text("comm").integer(comm_).text("op").text("stores").text("eager").integer(stores.eager);
+  pairs.text("peers").array(static_cast<uint32_t>(stores.given.size() + stores.awaited.size()));
+  auto add = [&pairs](const char* direction, const Store& store) {
+    pairs.array(3).text(direction).integer(store.peer).integer(static_cast<int64_t>(store.bytes));
+  };
+  for (const Store& store : stores.given) add("send", store);
+  for (const Store& store : stores.awaited) add("recv", store);
+  auto [slot, is_new] = definitions_.try_emplace(pairs.str(), 0);
+  if (is_new) {
+    slot->second = recorder::next_definition_id("collective");
+    wire::Pack pack;
+    pack.map(6).text("t").text("collective").text("id").integer(slot->second).raw(pairs.str());
+    recorder::define(pack.str());
+  }
+  return slot->second;
+}
+
+// They come with a kernel, so they take no place of their own in the launch queue.
+void Channel::enqueue(const ChannelPtr& channel, const Stores& stores, StreamId stream) {
+  std::lock_guard lock(channel->mutex_);
+  {
+    activity::Issue issue(stream, "stores");
+    uint32_t definition = channel->definition_of(stores);
+    recorder::record(wire::RecordKind::collective, stream, definition, 0, wire::within_launch);
+  }
+  if (!config().null_sink) values::submit(stream, std::make_shared<StoreExchange>(channel, stores));
+}
+
+void Channel::issue(const ChannelPtr& channel, const Stores& stores, StreamId stream) {
+  auto again = [channel, stores](StreamId launched) { enqueue(channel, stores, launched); };
+  if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(channel, stores, stream);
+}
+
+}  // namespace phantora::signals
