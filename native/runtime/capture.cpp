@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "phantora/values.h"
+
 namespace phantora::captures {
 
 namespace {
@@ -226,6 +228,16 @@ Table& table() {
   return *captures;
 }
 
+// Either makes unknown what is there.
+bool add_memory(StreamId stream, NodeType type, graph_memory::AllocationPtr memory) {
+  return table().add(stream, type, [&](Node& node) {
+    node.memory = memory;
+    node.add([memory = std::move(memory)](StreamId launched) {
+      values::submit(launched, [memory] { values::mark_unknown(memory->pointer(), memory->bytes()); });
+    });
+  });
+}
+
 }  // namespace
 
 bool any() { return table().any(); }
@@ -242,6 +254,13 @@ bool add(StreamId stream, std::shared_ptr<const Graph> child) {
 
 bool add(StreamId stream, std::shared_ptr<const graphs::Conditional> conditional) {
   return table().add(stream, NodeType::conditional, [&](Node& node) { node.conditional = std::move(conditional); });
+}
+
+bool allocate(StreamId stream, graph_memory::AllocationPtr memory) {
+  return add_memory(stream, NodeType::memory_alloc, std::move(memory));
+}
+bool free(StreamId stream, graph_memory::AllocationPtr memory) {
+  return add_memory(stream, NodeType::memory_free, std::move(memory));
 }
 
 bool attach(StreamId stream, Issue issue) { return table().attach(stream, std::move(issue)); }

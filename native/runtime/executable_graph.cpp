@@ -34,9 +34,21 @@ bool same_shape(const Graph& one, const Graph& other) {
   return std::equal(one.nodes.begin(), one.nodes.end(), other.nodes.begin(), matches);
 }
 
+graph_memory::Usage memory_of(const Graph& graph) {
+  std::vector<graph_memory::Event> events;
+  for (const Node* node : in_order(graph)) {
+    if (node->memory) events.push_back({node->memory, node->type == NodeType::memory_free});
+  }
+  return graph_memory::Usage(events);
+}
+
 }  // namespace
 
-Executable::Executable(const Graph& graph) : graph_(graph.clone()), plan_(std::make_unique<Plan>(*graph_)) {}
+Executable::Executable(const Graph& graph, bool frees_first)
+    : graph_(graph.clone()),
+      plan_(std::make_unique<Plan>(*graph_)),
+      frees_first_(frees_first),
+      memory_(memory_of(*graph_)) {}
 
 Executable::~Executable() { recorder::forget(previous_end_); }
 
@@ -44,10 +56,14 @@ bool Executable::update(const Graph& graph) {
   if (!same_shape(*graph_, graph)) return false;
   graph_ = graph.clone();
   plan_ = std::make_unique<Plan>(*graph_);
+  memory_ = memory_of(*graph_);
   return true;
 }
 
-void Executable::launch(StreamId stream) {
+graph_memory::Usage::Start Executable::launch(StreamId stream) {
+  using Start = graph_memory::Usage::Start;
+  Start start = memory_.empty() ? Start::ready : memory_.start(frees_first_);
+  if (start != Start::ready) return start;
   recorder::advance(config().launch_ns);
   if (previous_end_ != 0 && previous_stream_ != stream) await(stream, previous_end_);
   plan_->begin_launch(stream);
@@ -57,6 +73,7 @@ void Executable::launch(StreamId stream) {
   }
   recorder::forget(std::exchange(previous_end_, mark(stream)));
   previous_stream_ = stream;
+  return start;
 }
 
 }  // namespace phantora::graphs

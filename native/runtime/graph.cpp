@@ -38,6 +38,10 @@ bool Graph::has_conditionals() const {
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& each) { return each->conditional != nullptr; });
 }
 
+bool Graph::has_memory() const {
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& each) { return each->memory != nullptr; });
+}
+
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>();
   copy->prologue = prologue;

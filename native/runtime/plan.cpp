@@ -16,7 +16,20 @@ namespace phantora::graphs {
 
 namespace {
 
-// An order that dependencies allow: of those that may come next, always the one with the fewest conditional nodes in a
+// What CUDA takes in the body of a conditional node.
+void check_body(const Graph& body) {
+  for (const auto& node : body.nodes) {
+    bool of_host =
+        node->type == NodeType::host || node->type == NodeType::wait_event || node->type == NodeType::event_record;
+    if (of_host) throw std::invalid_argument("a conditional node's body has nodes for host functions or events");
+    if (node->memory) throw std::invalid_argument("a conditional node's body has nodes that allocate or free memory");
+    if (node->child) check_body(*node->child);
+  }
+}
+
+}  // namespace
+
+// Of those that may come next, always the one with the fewest conditional nodes in a
 // row up to it, itself among them; of these, the one that was made first. Who launches the graph may have to wait for
 // what a condition is. On a GPU, nothing that does not depend on it waits; so that is given to the streams before.
 std::vector<const Node*> in_order(const Graph& graph) {
@@ -50,18 +63,6 @@ std::vector<const Node*> in_order(const Graph& graph) {
   if (order.size() < graph.nodes.size()) throw std::invalid_argument("the graph's dependencies run in a circle");
   return order;
 }
-
-// What CUDA takes in the body of a conditional node.
-void check_body(const Graph& body) {
-  for (const auto& node : body.nodes) {
-    bool of_host =
-        node->type == NodeType::host || node->type == NodeType::wait_event || node->type == NodeType::event_record;
-    if (of_host) throw std::invalid_argument("a conditional node's body has nodes for host functions or events");
-    if (node->child) check_body(*node->child);
-  }
-}
-
-}  // namespace
 
 RecordingId mark(StreamId stream) {
   RecordingId recording = recorder::next_recording();

@@ -11,6 +11,9 @@ namespace phantora::graphs {
 RecordingId mark(StreamId stream);
 void await(StreamId stream, RecordingId point);
 
+// An order that dependencies allow. Throws std::invalid_argument if there is none.
+std::vector<const Node*> in_order(const Graph& graph);
+
 // Its nodes on branches, each a stream of its own but the first, which is the stream that the graph is issued on. A
 // node follows the first of its dependencies that is the latest of a branch; the others it waits for. Bodies of
 // conditional nodes are plans of their own.

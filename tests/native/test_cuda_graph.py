@@ -112,6 +112,11 @@ def test_roots_start_with_the_launch_and_all_end_before_what_follows(played: Cas
     assert len(waited) == 1
 
 
+def test_memory_of_graphs(tmp_path: Path) -> None:
+    done = run_as_rank(compiled(tmp_path, "cuda_graph_memory_test"), run_dir=tmp_path, sink="null")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_nodes_by_general_parameters(tmp_path: Path) -> None:
     done = run_as_rank(compiled(tmp_path, "cuda_graph_nodes_test"), run_dir=tmp_path, sink="null")
     assert (done.returncode, done.stderr) == (0, "")

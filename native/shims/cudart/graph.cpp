@@ -49,9 +49,31 @@ std::vector<Node*> dependents_of(const Node* node) {
 }
 
 const char* name_of(NodeType type) {
-  constexpr const char* names[] = {"kernel", "memcpy", "memset",     "host",
-                                   "graph",  "empty",  "wait event", "event record"};
-  return type == NodeType::conditional ? "conditional" : names[static_cast<int>(type)];
+  switch (type) {
+    case NodeType::kernel:
+      return "kernel";
+    case NodeType::memcpy:
+      return "memcpy";
+    case NodeType::memset:
+      return "memset";
+    case NodeType::host:
+      return "host";
+    case NodeType::graph:
+      return "graph";
+    case NodeType::empty:
+      return "empty";
+    case NodeType::wait_event:
+      return "wait event";
+    case NodeType::event_record:
+      return "event record";
+    case NodeType::memory_alloc:
+      return "memory allocation";
+    case NodeType::memory_free:
+      return "memory free";
+    case NodeType::conditional:
+      break;
+  }
+  return "conditional";
 }
 
 }  // namespace
@@ -71,6 +93,7 @@ Status cudaGraphDestroy(GraphHandle graph) {
 Status cudaGraphClone(GraphHandle* clone, GraphHandle original) {
   Graph* graph = graphs::find_graph(original);
   if (!clone || !graph || graph->has_conditionals()) return done(Status::invalid_value);
+  if (graph->has_memory()) return done(Status::not_supported);
   *clone = graphs::publish(graph->clone());
   return Status::success;
 }
@@ -151,11 +174,14 @@ Status cudaGraphDebugDotPrint(GraphHandle handle, const char* path, unsigned) {
   return done(out.flush() ? Status::success : Status::invalid_value);
 }
 
-Status cudaGraphInstantiate(ExecutableHandle* executable, GraphHandle handle, unsigned long long) {
+// A graph that has memory of its own can be ready for launch once at a time.
+Status cudaGraphInstantiate(ExecutableHandle* executable, GraphHandle handle, unsigned long long flags) {
   Graph* graph = graphs::find_graph(handle);
-  if (!executable || !graph) return done(Status::invalid_value);
+  if (!executable || !graph || !graph->instance.expired()) return done(Status::invalid_value);
   try {
-    *executable = graphs::publish(std::make_unique<Executable>(*graph));
+    auto made = std::make_unique<Executable>(*graph, (flags & graph_frees_on_launch) != 0);
+    if (graph->has_memory()) graph->instance = made->graph();
+    *executable = graphs::publish(std::move(made));
   } catch (const std::invalid_argument&) {
     return done(Status::invalid_value);
   }
@@ -195,11 +221,19 @@ Status cudaGraphLaunch(ExecutableHandle handle, Stream stream) {
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
   bool in_capture = captures::active(*id);
-  if (in_capture && executable->graph()->has_conditionals()) return done(Status::stream_capture_unsupported);
+  const Graph& graph = *executable->graph();
+  if (in_capture && (graph.has_conditionals() || graph.has_memory())) return done(Status::stream_capture_unsupported);
   if (in_capture && captures::add(*id, executable->graph())) return Status::success;
   activity::Call call(activity::Api::graph_launch);
-  executable->launch(*id);
-  return Status::success;
+  switch (executable->launch(*id)) {
+    case graph_memory::Usage::Start::ready:
+      return Status::success;
+    case graph_memory::Usage::Start::still_allocated:
+      return done(Status::invalid_value);
+    case graph_memory::Usage::Start::out_of_memory:
+      break;
+  }
+  return done(Status::memory_allocation);
 }
 
 // The launch is ready when it is instantiated.

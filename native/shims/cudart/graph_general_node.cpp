@@ -17,6 +17,8 @@ Status cudaGraphAddHostNode(NodeHandle*, GraphHandle, const NodeHandle*, size_t,
 Status cudaGraphAddChildGraphNode(NodeHandle*, GraphHandle, const NodeHandle*, size_t, GraphHandle);
 Status cudaGraphAddEventRecordNode(NodeHandle*, GraphHandle, const NodeHandle*, size_t, Event);
 Status cudaGraphAddEventWaitNode(NodeHandle*, GraphHandle, const NodeHandle*, size_t, Event);
+Status cudaGraphAddMemAllocNode(NodeHandle*, GraphHandle, const NodeHandle*, size_t, MemoryAllocParameters*);
+Status cudaGraphAddMemFreeNode(NodeHandle*, GraphHandle, const NodeHandle*, size_t, void*);
 }
 
 namespace {
@@ -53,7 +55,7 @@ Status add_conditional(NodeHandle* node, GraphHandle graph, const NodeHandle* de
 
 [[noreturn]] void refuse(const std::string& what) {
   fail("cudaGraphAddNode of " PHANTORA_SONAME ": " + what + " are not emulated yet",
-       "allocate before the graph is made; let child graphs be copied (cudaGraphChildGraphOwnershipClone)");
+       "let child graphs be copied (cudaGraphChildGraphOwnershipClone)");
 }
 
 }  // namespace
@@ -90,10 +92,14 @@ Status cudaGraphAddNode(NodeHandle* node, GraphHandle graph, const NodeHandle* d
       return cudaGraphAddEventWaitNode(node, graph, dependencies, count, parameters->event);
     case NodeType::event_record:
       return cudaGraphAddEventRecordNode(node, graph, dependencies, count, parameters->event);
+    case NodeType::memory_alloc:
+      return cudaGraphAddMemAllocNode(node, graph, dependencies, count, &parameters->allocation);
+    case NodeType::memory_free:
+      return cudaGraphAddMemFreeNode(node, graph, dependencies, count, parameters->freed);
     case NodeType::conditional:
       return add_conditional(node, graph, dependencies, count, parameters->conditional);
   }
-  refuse("nodes of type " + std::to_string(parameters->type) + " (8, 9: semaphores of other APIs; 10, 11: memory)");
+  refuse("nodes of type " + std::to_string(parameters->type) + " (8, 9: semaphores of other APIs)");
 }
 
 }  // extern "C"

@@ -108,6 +108,7 @@ Status cudaGraphAddChildGraphNode(NodeHandle* node, GraphHandle graph, const Nod
                                   GraphHandle child) {
   Graph* original = graphs::find_graph(child);
   if (!original || original->has_conditionals()) return done(Status::invalid_value);
+  if (original->has_memory()) return done(Status::not_supported);
   return add(node, graph, dependencies, count, [original](Scratch& scratch) {
     captures::add(scratch.id(), original->clone());
     return Status::success;

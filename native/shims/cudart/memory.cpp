@@ -3,6 +3,7 @@
 
 #include "cudart/error.h"
 #include "phantora/device.h"
+#include "phantora/graph_memory.h"
 #include "phantora/recorder.h"
 #include "phantora/values.h"
 
@@ -66,7 +67,15 @@ Status cudaMalloc3D(PitchedPointer* pointer, Extent extent) {
   return cudaMallocPitch(&pointer->pointer, &pointer->pitch, extent.width, extent.height * extent.depth);
 }
 
-Status cudaFree(void* pointer) { return release(pointer, memory::Kind::device); }
+Status cudaFree(void* pointer) {
+  auto of_graph = graph_memory::find(pointer);
+  if (!of_graph) return release(pointer, memory::Kind::device);
+  if (captures::forbids_unsafe()) return done(Status::stream_capture_unsupported);
+  device::synchronize(of_graph->device());
+  if (!graph_memory::free(of_graph)) return done(Status::invalid_value);
+  values::mark_unknown(of_graph->pointer(), of_graph->bytes());
+  return Status::success;
+}
 
 Status cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   if (!pointer) return done(Status::invalid_value);

@@ -8,6 +8,7 @@
 #include "cudart/error.h"
 #include "phantora/capture.h"
 #include "phantora/device.h"
+#include "phantora/graph_memory.h"
 #include "phantora/memory.h"
 #include "phantora/recorder.h"
 #include "phantora/streams.h"
@@ -113,13 +114,23 @@ Pools& pools() {
   return *table;
 }
 
-[[noreturn]] void refuse_in_capture(const char* function) {
-  fail(std::string(function) + " of " PHANTORA_SONAME
-                               " on a captured stream: memory nodes of graphs are not emulated yet",
-       "allocate before the capture; PyTorch does with its native allocator (PYTORCH_ALLOC_CONF=backend:native)");
+PoolState& state(Pool pool) { return *static_cast<PoolState*>(pool); }
+
+Status allocate_in_graph(StreamId captured, int device, void** pointer, size_t bytes) {
+  *pointer = nullptr;
+  if (bytes == 0) return Status::success;
+  auto memory = graph_memory::Allocation::make(device, bytes);
+  *pointer = memory->pointer();
+  captures::allocate(captured, std::move(memory));
+  return Status::success;
 }
 
-PoolState& state(Pool pool) { return *static_cast<PoolState*>(pool); }
+// What a launch of a graph has left allocated.
+Status free_of_graph(StreamId stream, const graph_memory::AllocationPtr& memory) {
+  if (!graph_memory::free(memory)) return done(Status::invalid_value);
+  values::submit(stream, [memory] { values::mark_unknown(memory->pointer(), memory->bytes()); });
+  return Status::success;
+}
 
 }  // namespace
 
@@ -137,7 +148,7 @@ Status cudaMallocFromPoolAsync(void** pointer, size_t bytes, Pool pool, Stream s
   if (!pointer || !pool) return done(Status::invalid_value);
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
-  if (captures::active(*id)) refuse_in_capture("cudaMallocAsync");
+  if (captures::active(*id)) return allocate_in_graph(*id, state(pool).device, pointer, bytes);
   recorder::charge_call();
   return done(pools().allocate(state(pool), pointer, bytes));
 }
@@ -152,9 +163,13 @@ Status cudaFreeAsync(void* pointer, Stream stream) {
   if (!pointer) return Status::success;
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return done(Status::invalid_resource_handle);
-  if (!memory::is_allocation(pointer, memory::Kind::device)) return done(Status::invalid_value);
-  if (captures::active(*id)) refuse_in_capture("cudaFreeAsync");
+  auto of_graph = graph_memory::find(pointer);
+  if (captures::active(*id)) {
+    return done(of_graph && captures::free(*id, of_graph) ? Status::success : Status::invalid_value);
+  }
   recorder::charge_call();
+  if (of_graph) return free_of_graph(*id, of_graph);
+  if (!memory::is_allocation(pointer, memory::Kind::device)) return done(Status::invalid_value);
   pools().forget(pointer);
   values::submit(*id, [pointer] { memory::release(pointer); });
   return Status::success;
@@ -176,15 +191,6 @@ Status cudaMemPoolSetAttribute(Pool pool, PoolAttribute attribute, void* value) 
 Status cudaMemPoolSetAccess(Pool pool, const void*, size_t) {
   return done(pool ? Status::success : Status::invalid_value);
 }
-
-// Memory that graphs own: their nodes allocate none.
-Status cudaDeviceGetGraphMemAttribute(int, int, void* value) {
-  *static_cast<uint64_t*>(value) = 0;
-  return Status::success;
-}
-
-Status cudaDeviceSetGraphMemAttribute(int, int, void*) { return Status::success; }
-Status cudaDeviceGraphMemTrim(int) { return Status::success; }
 
 }  // extern "C"
 

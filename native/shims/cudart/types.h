@@ -91,6 +91,8 @@ inline constexpr unsigned event_interprocess = 4;
 inline constexpr unsigned event_external = 1;  // of cudaEventRecordWithFlags and cudaStreamWaitEvent
 inline constexpr unsigned condition_has_default = 1;
 inline constexpr int child_graph_is_copied = 0;
+inline constexpr int memory_is_pinned = 1, location_is_device = 1;  // cudaMemAllocationTypePinned, …LocationTypeDevice
+inline constexpr unsigned long long graph_frees_on_launch = 1;      // of cudaGraphInstantiate
 
 using Stream = void*;        // cudaStream_t
 using Event = void*;         // cudaEvent_t
@@ -197,6 +199,21 @@ struct ConditionalParameters {
   void** bodies;
 };
 
+struct MemoryAllocParameters {  // cudaMemAllocNodeParams, cudaMemAllocNodeParamsV2
+  struct {
+    int allocation_type, handle_types;
+    int location_type, location;
+    void* security_attributes;
+    size_t most_bytes;
+    unsigned short usage;
+    unsigned char reserved[54];
+  } pool;
+  const void* access;
+  size_t access_count;
+  size_t bytes;
+  void* pointer;  // given by the call
+};
+
 struct NodeParameters {  // cudaGraphNodeParams
   int type;
   int reserved[3];
@@ -211,6 +228,8 @@ struct NodeParameters {  // cudaGraphNodeParams
     HostNodeParameters host;
     ChildGraphParameters graph;
     Event event;  // to wait for, or to record
+    MemoryAllocParameters allocation;
+    void* freed;
     ConditionalParameters conditional;
   };
   long long reserved_at_end;

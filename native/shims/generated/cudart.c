@@ -64,8 +64,6 @@ UNSUPPORTED(cudaGetTextureObjectResourceViewDesc)
 UNSUPPORTED(cudaGetTextureObjectTextureDesc)
 UNSUPPORTED(cudaGraphAddExternalSemaphoresSignalNode)
 UNSUPPORTED(cudaGraphAddExternalSemaphoresWaitNode)
-UNSUPPORTED(cudaGraphAddMemAllocNode)
-UNSUPPORTED(cudaGraphAddMemFreeNode)
 UNSUPPORTED(cudaGraphAddMemcpyNodeFromSymbol)
 UNSUPPORTED(cudaGraphAddMemcpyNodeToSymbol)
 UNSUPPORTED(cudaGraphDestroyNode)
@@ -98,8 +96,6 @@ UNSUPPORTED(cudaGraphKernelNodeGetAttribute)
 UNSUPPORTED(cudaGraphKernelNodeGetParams)
 UNSUPPORTED(cudaGraphKernelNodeSetAttribute)
 UNSUPPORTED(cudaGraphKernelNodeSetParams)
-UNSUPPORTED(cudaGraphMemAllocNodeGetParams)
-UNSUPPORTED(cudaGraphMemFreeNodeGetParams)
 UNSUPPORTED(cudaGraphMemcpyNodeGetParams)
 UNSUPPORTED(cudaGraphMemcpyNodeSetParams)
 UNSUPPORTED(cudaGraphMemcpyNodeSetParams1D)
@@ -293,6 +289,8 @@ extern void cudaGraphAddEventRecordNode(void);
 extern void cudaGraphAddEventWaitNode(void);
 extern void cudaGraphAddHostNode(void);
 extern void cudaGraphAddKernelNode(void);
+extern void cudaGraphAddMemAllocNode(void);
+extern void cudaGraphAddMemFreeNode(void);
 extern void cudaGraphAddMemcpyNode(void);
 extern void cudaGraphAddMemcpyNode1D(void);
 extern void cudaGraphAddMemsetNode(void);
@@ -314,6 +312,8 @@ extern void cudaGraphInstantiateWithParams(void);
 extern void cudaGraphInstantiateWithParams_ptsz(void);
 extern void cudaGraphLaunch(void);
 extern void cudaGraphLaunch_ptsz(void);
+extern void cudaGraphMemAllocNodeGetParams(void);
+extern void cudaGraphMemFreeNodeGetParams(void);
 extern void cudaGraphNodeGetDependencies(void);
 extern void cudaGraphNodeGetDependentNodes(void);
 extern void cudaGraphNodeGetType(void);
@@ -559,8 +559,8 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGraphAddExternalSemaphoresWaitNode", (void*)&cudaGraphAddExternalSemaphoresWaitNode, phantora_function_unsupported},
     {"cudaGraphAddHostNode", (void*)&cudaGraphAddHostNode, phantora_function_emulated},
     {"cudaGraphAddKernelNode", (void*)&cudaGraphAddKernelNode, phantora_function_emulated},
-    {"cudaGraphAddMemAllocNode", (void*)&cudaGraphAddMemAllocNode, phantora_function_unsupported},
-    {"cudaGraphAddMemFreeNode", (void*)&cudaGraphAddMemFreeNode, phantora_function_unsupported},
+    {"cudaGraphAddMemAllocNode", (void*)&cudaGraphAddMemAllocNode, phantora_function_emulated},
+    {"cudaGraphAddMemFreeNode", (void*)&cudaGraphAddMemFreeNode, phantora_function_emulated},
     {"cudaGraphAddMemcpyNode", (void*)&cudaGraphAddMemcpyNode, phantora_function_emulated},
     {"cudaGraphAddMemcpyNode1D", (void*)&cudaGraphAddMemcpyNode1D, phantora_function_emulated},
     {"cudaGraphAddMemcpyNodeFromSymbol", (void*)&cudaGraphAddMemcpyNodeFromSymbol, phantora_function_unsupported},
@@ -614,8 +614,8 @@ const struct phantora_function phantora_functions[] = {
     {"cudaGraphKernelNodeSetParams", (void*)&cudaGraphKernelNodeSetParams, phantora_function_unsupported},
     {"cudaGraphLaunch", (void*)&cudaGraphLaunch, phantora_function_emulated},
     {"cudaGraphLaunch_ptsz", (void*)&cudaGraphLaunch_ptsz, phantora_function_emulated},
-    {"cudaGraphMemAllocNodeGetParams", (void*)&cudaGraphMemAllocNodeGetParams, phantora_function_unsupported},
-    {"cudaGraphMemFreeNodeGetParams", (void*)&cudaGraphMemFreeNodeGetParams, phantora_function_unsupported},
+    {"cudaGraphMemAllocNodeGetParams", (void*)&cudaGraphMemAllocNodeGetParams, phantora_function_emulated},
+    {"cudaGraphMemFreeNodeGetParams", (void*)&cudaGraphMemFreeNodeGetParams, phantora_function_emulated},
     {"cudaGraphMemcpyNodeGetParams", (void*)&cudaGraphMemcpyNodeGetParams, phantora_function_unsupported},
     {"cudaGraphMemcpyNodeSetParams", (void*)&cudaGraphMemcpyNodeSetParams, phantora_function_unsupported},
     {"cudaGraphMemcpyNodeSetParams1D", (void*)&cudaGraphMemcpyNodeSetParams1D, phantora_function_unsupported},

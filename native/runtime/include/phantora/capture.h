@@ -53,6 +53,8 @@ std::optional<Info> info(StreamId stream);
 bool add(StreamId stream, graphs::NodeType type, graphs::Issue issue);
 bool add(StreamId stream, std::shared_ptr<const graphs::Graph> child);
 bool add(StreamId stream, std::shared_ptr<const graphs::Conditional> conditional);
+bool allocate(StreamId stream, graph_memory::AllocationPtr memory);
+bool free(StreamId stream, graph_memory::AllocationPtr memory);
 bool attach(StreamId stream, graphs::Issue issue);
 
 // Into a new graph (`into` null), or behind nodes of one that there is.

@@ -6,6 +6,7 @@
 
 #include "phantora/condition.h"
 #include "phantora/export.h"
+#include "phantora/graph_memory.h"
 #include "phantora/recorder.h"
 
 namespace phantora {
@@ -21,6 +22,8 @@ enum class NodeType : int {
   empty = 5,
   wait_event = 6,
   event_record = 7,
+  memory_alloc = 10,
+  memory_free = 11,
   conditional = 13,
 };
 
@@ -63,6 +66,7 @@ struct Node {
   Issues issues;
   std::shared_ptr<const Graph> child;              // of a node that is a graph
   std::shared_ptr<const Conditional> conditional;  // of a node that is one; `issues` come after it
+  graph_memory::AllocationPtr memory;              // that it allocates or frees
 
   void add(Issue issue) { issues.push_back(std::make_shared<const Issue>(std::move(issue))); }
 };
@@ -75,11 +79,13 @@ struct Graph {
   Issues prologue;                           // before all nodes
   std::vector<Keepsake> keepsakes;
   std::vector<std::shared_ptr<conditions::Condition>> conditions;  // made for it, whether or not a node has them yet
+  std::weak_ptr<const Graph> instance;  // of one that has memory: that of its executable, as there is but one
 
   Node* add(NodeType type, int device, std::vector<Node*> dependencies);
   bool holds(const Node* node) const;
   bool has_conditionals() const;
-  // The same nodes once more, in the same order.
+  bool has_memory() const;
+  // The same nodes once more, in the same order; memory nodes have the same memory.
   std::unique_ptr<Graph> clone() const;
 };
 
@@ -89,15 +95,16 @@ class Plan;
 class Executable {
  public:
   // Throws std::invalid_argument if dependencies run in a circle, or a conditional node's body has nodes that may not
-  // be in one.
-  explicit Executable(const Graph& graph);
+  // be in one. `frees_first`: a launch frees what the one before has left allocated.
+  explicit Executable(const Graph& graph, bool frees_first = false);
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
   // All that is on the stream comes before, all that will be after; so does the launch before this one. Costs the host
   // what one kernel does. Where the graph has conditional nodes, it waits (in real time) for what they ask for.
-  void launch(StreamId stream);
+  // Unless there is memory for what it allocates, nothing is launched.
+  graph_memory::Usage::Start launch(StreamId stream);
 
   // Takes over another graph of the same shape; false, and nothing has changed, if it has another.
   bool update(const Graph& graph);
@@ -108,6 +115,8 @@ class Executable {
  private:
   std::shared_ptr<const Graph> graph_;
   std::unique_ptr<Plan> plan_;
+  const bool frees_first_;
+  graph_memory::Usage memory_;
   StreamId previous_stream_ = 0;
   RecordingId previous_end_ = 0;
 };
