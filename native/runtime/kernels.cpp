@@ -135,16 +135,23 @@ Registry& registry() {
   return *table;
 }
 
-// Of a kernel that moves nothing but what it says itself (signals).
-std::shared_ptr<const Description> no_work() {
-  static auto* description = new auto(std::make_shared<const Description>(*Description::parse("number\txnumel\t0")));
-  return *description;
+std::shared_ptr<const Description> described(std::string_view text) {
+  return std::make_shared<const Description>(*Description::parse(text));
+}
+
+// What is known of a kernel by its symbol: torch.cuda._sleep's does nothing for a number of cycles, and one that
+// signals moves nothing but what it says itself.
+std::shared_ptr<const Description> known_description(const Kernel& kernel) {
+  static const auto* sleep = new auto(described("argument\tcycles\t0\t0\t\nscalar\tcycles\tcycles"));
+  static const auto* nothing = new auto(described("number\txnumel\t0"));
+  if (kernel.name.ends_with("11spin_kernelEl")) return *sleep;
+  return kernel.signals && signals::is_known(*kernel.signals) ? *nothing : nullptr;
 }
 
 Kernel* add(std::unique_ptr<Kernel> kernel) {
   Kernel* handle = kernel.get();
   handle->signals = signals::protocol_of(handle->name);
-  if (handle->signals && signals::is_known(*handle->signals)) handle->description = no_work();
+  handle->description = known_description(*handle);
   std::unique_lock lock(registry().mutex);
   registry().kernels[handle] = std::move(kernel);
   return handle;
@@ -201,7 +208,7 @@ bool describe(const void* handle, const std::string& text) {
 
 Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const Arguments& arguments) {
   bool owned = belongs_to(current_op());
-  if (kernel.image && (!current_op() || kernel.signals || (!owned && conditions::any()))) read_code(kernel);
+  if (kernel.image && (!current_op() || kernel.description || (!owned && conditions::any()))) read_code(kernel);
   if (!is_possible(kernel, shape)) return Result::bad_configuration;
   if (!is_possible_cluster(kernel, shape)) return Result::bad_cluster;
   if (!fits(kernel, shape)) return Result::out_of_resources;
@@ -209,7 +216,7 @@ Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const 
   std::optional<StreamId> id = streams::enter(stream);
   if (!id) return Result::bad_stream;
   std::string described;
-  if (kernel.description && !owned) described = kernel.description->pack(kernel.code, arguments);
+  if (kernel.description && kernel.is_read && !owned) described = kernel.description->pack(kernel.code, arguments);
   Launch launch;
   launch.kernel = kernel.name;
   launch.description = described;

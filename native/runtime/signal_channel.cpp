@@ -21,6 +21,7 @@ class StoreExchange : public values::Exchange {
   StoreExchange(ChannelPtr channel, const Stores& stores) : channel_(std::move(channel)) {
     for (const Store& store : stores.given) given_.push_back({store.peer, next(channel_->given_[store.peer])});
     for (const Store& store : stores.awaited) awaited_.push_back({store.peer, next(channel_->awaited_[store.peer])});
+    if (tells_everyone_alike()) given_ = {{exchange::everyone, given_.front().sequence}};
   }
 
   void start() override {
@@ -47,6 +48,13 @@ class StoreExchange : public values::Exchange {
     uint32_t peer;
     uint64_t sequence;
   };
+
+  // Then one message does for all.
+  bool tells_everyone_alike() const {
+    return given_.size() > 1 && given_.size() + 1 == channel_->size_ &&
+           std::all_of(given_.begin(), given_.end(),
+                       [this](const Signal& signal) { return signal.sequence == given_.front().sequence; });
+  }
 
   static uint64_t next(uint64_t& count) { return exchange::point_to_point + count++; }
 
@@ -122,8 +130,8 @@ void Channel::define_comm(const Identity& identity, uint64_t number) {
   recorder::define(pack.str());
 }
 
-Stores Channel::with_everyone(uint64_t bytes) const {
-  Stores stores;
+Stores Channel::with_everyone(uint64_t bytes, bool eager) const {
+  Stores stores{.given = {}, .awaited = {}, .eager = eager};
   for (uint32_t member = 0; member < size_; ++member) {
     if (member != me_) stores.given.push_back({member, bytes});
   }

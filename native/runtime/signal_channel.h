@@ -32,7 +32,7 @@ class Channel {
   // `pads`: where each member's pad is mapped here. Null if these are no pads that ranks share.
   static ChannelPtr find(const std::vector<const char*>& pads, uint64_t member, uint64_t number);
 
-  Stores with_everyone(uint64_t bytes) const;
+  Stores with_everyone(uint64_t bytes, bool eager) const;
 
   // What follows on the stream comes after all that is awaited.
   static void issue(const ChannelPtr& channel, const Stores& stores, StreamId stream);

@@ -131,15 +131,11 @@ class Use {
     const Store peer = {static_cast<uint32_t>(number(protocol_.peer)), 0};
     if (protocol_.parts == Parts::put) return {.given = {peer}, .awaited = {}};
     if (protocol_.parts == Parts::wait) return {.given = {}, .awaited = {peer}};
-    return channel.with_everyone(0);
+    return channel.with_everyone(0, true);
   }
 
   // What a collective moves: from each to each, once both are there.
-  Stores exchange(const Channel& channel) const {
-    Stores stores = channel.with_everyone(moved_bytes());
-    stores.eager = false;
-    return stores;
-  }
+  Stores exchange(const Channel& channel) const { return channel.with_everyone(moved_bytes(), false); }
 
   // Nobody computes what it writes, for its own rank or for others.
   void forget_results(StreamId stream) const {

@@ -57,6 +57,8 @@ class AnalyticEngine:
             return "copy", roofline.copy_ns(signature.copy, self._gpu, self._constants.memory), False
         if signature.kernel.endswith(_CONDITION_SETTER):
             return "launch", 0.0, False
+        if cycles := generated.cycles(signature):
+            return "launch", cycles / self._gpu.clock_khz * 1e6, False
         if work := generated.find_generated(signature):
             return self._generated(work)
         if product := gemm.find_product(signature):

@@ -29,6 +29,11 @@ class Work:
     guessed: bool = False
 
 
+def cycles(signature: Signature) -> int:
+    """For how long the kernel does nothing, if that is all it does; else 0."""
+    return integer(dict(signature.code), "cycles")
+
+
 def find_generated(signature: Signature) -> Work | None:
     """None if no compiler told anything."""
     if not signature.code:

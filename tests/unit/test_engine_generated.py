@@ -140,6 +140,11 @@ def test_products_of_unknown_size_are_guessed() -> None:
     assert ENGINE.cost(generated("attention_kernel", tensors, code)).guessed
 
 
+def test_a_kernel_that_sleeps_takes_its_cycles() -> None:
+    cost = ENGINE.cost(generated("spin_kernel", [], {"reads": [], "writes": [], "cycles": 19_800_000}))
+    assert (cost.duration_ns, cost.guessed) == (10_000_000, False)
+
+
 def test_facts_of_other_kinds_are_refused() -> None:
     with pytest.raises(SignatureError, match="code"):
         Signature.from_definition({"kernel": "k", "code": [1]})

@@ -89,6 +89,8 @@ def check_signals() -> None:
         handle.wait_signal(BEFORE, channel=2)
         assert memory[7].item() == 60.0 + BEFORE + turn
         handle.barrier()
+    slept = elapsed_ms(lambda: torch.cuda._sleep(19_800_000))
+    assert 5.0 < slept < 20.0, slept
     first, second, *_ = times(lambda: handle.put_signal(1) if RANK == 0 else handle.wait_signal(0) if RANK == 1 else 0)
     assert first > 2.0, "rank 0 computes"
     assert abs(second - first) < 0.1, "rank 1 waits for it"
