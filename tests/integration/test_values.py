@@ -62,7 +62,7 @@ def test_peaks_outlive_resets(tmp_path: Path) -> None:
 
 
 def test_symmetric_memory(tmp_path: Path) -> None:
-    report_of(tmp_path, "symmetric_memory.py", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    report_of(tmp_path, "symmetric_memory.py", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "4")
 
 
 def test_gloo_collectives_join_clocks(tmp_path: Path) -> None:
