@@ -4,15 +4,15 @@
 #include <ATen/TensorOperators.h>
 
 #include "attention.h"
+#include "batch_norm.h"
 #include "operator_policy.h"
+#include "recurrent.h"
 #include "stack_arguments.h"
 
 namespace phantora::aten {
 namespace {
 
 using torch::jit::Stack;
-
-std::optional<at::Tensor> optional(const c10::IValue& value) { return value.to<std::optional<at::Tensor>>(); }
 
 // mm, bmm and friends that accumulate in float32 and return it.
 void mm_dtype(Stack& stack, std::optional<at::Generator>) {
@@ -50,22 +50,6 @@ void cudnn_convolution_transpose(Stack& stack, std::optional<at::Generator>) {
   stack.emplace_back(at::convolution(self.toTensor(), weight.toTensor(), std::nullopt, stride.toIntVector(),
                                      padding.toIntVector(), dilation.toIntVector(), true, output_padding.toIntVector(),
                                      groups.toInt()));
-}
-
-void cudnn_batch_norm(Stack& stack, std::optional<at::Generator>) {
-  auto [input, weight, bias, mean, variance, training, factor, epsilon] = take<8>(stack);
-  auto [output, save_mean, save_invstd] =
-      at::native_batch_norm(input.toTensor(), optional(weight), optional(bias), optional(mean), optional(variance),
-                            training.toBool(), factor.toDouble(), epsilon.toDouble());
-  torch::jit::push(stack, output, save_mean, save_invstd, at::Tensor());
-}
-
-void cudnn_batch_norm_backward(Stack& stack, std::optional<at::Generator>) {
-  auto [input, grad, weight, mean, variance, save_mean, save_invstd, epsilon, reserve] = take<9>(stack);
-  auto [grad_input, grad_weight, grad_bias] = at::native_batch_norm_backward(
-      grad.toTensor(), input.toTensor(), optional(weight), optional(mean), optional(variance), optional(save_mean),
-      optional(save_invstd), true, epsilon.toDouble(), {true, true, true});
-  torch::jit::push(stack, grad_input, grad_weight, grad_bias);
 }
 
 void depthwise_convolution(Stack& stack, std::optional<at::Generator>) {
@@ -158,6 +142,18 @@ constexpr Entry entries[] = {
     {"aten::cudnn_grid_sampler", cudnn_grid_sampler},
     {"aten::cudnn_batch_norm", cudnn_batch_norm},
     {"aten::cudnn_batch_norm_backward", cudnn_batch_norm_backward},
+    {"aten::batch_norm_stats", batch_norm_stats},
+    {"aten::batch_norm_gather_stats", batch_norm_gather_stats},
+    {"aten::batch_norm_gather_stats_with_counts", batch_norm_gather_stats_with_counts},
+    {"aten::batch_norm_elemt", batch_norm_elemt},
+    {"aten::batch_norm_backward_reduce", batch_norm_backward_reduce},
+    {"aten::batch_norm_backward_elemt", batch_norm_backward_elemt},
+    {"aten::_cudnn_rnn", cudnn_rnn},
+    {"aten::_cudnn_rnn_backward", cudnn_rnn_backward},
+    {"aten::_thnn_fused_lstm_cell", fused_lstm_cell},
+    {"aten::_thnn_fused_lstm_cell_backward_impl", fused_lstm_cell_backward},
+    {"aten::_thnn_fused_gru_cell", fused_gru_cell},
+    {"aten::_thnn_fused_gru_cell_backward", fused_gru_cell_backward},
 };
 
 }  // namespace

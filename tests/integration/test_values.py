@@ -34,6 +34,15 @@ def test_small_models_train(tmp_path: Path) -> None:
     assert report_of(tmp_path, "training.py")["unknown_reads"] == 0
 
 
+def test_recurrent_networks_train(tmp_path: Path) -> None:
+    assert report_of(tmp_path, "recurrent.py")["unknown_reads"] == 0
+
+
+def test_batch_norm_over_ranks(tmp_path: Path) -> None:
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    assert report_of(tmp_path, "synchronised_batch_norm.py", *torchrun)["unknown_reads"] == 0
+
+
 def test_values_under_what_frameworks_do(tmp_path: Path) -> None:
     assert report_of(tmp_path, "frameworks.py")["unknown_reads"] == 0
 
