@@ -245,6 +245,8 @@ def _verdict(waits: Mapping[int, list[_Wait]], where: Whereabouts) -> list[str]:
         rank = min((lacked for wait in waits.get(rank, []) for lacked in wait.lacks), default=None)
     if rank is not None:
         circle = sorted(path[path.index(rank) :])
+        if len(circle) == 1:
+            return [f"so rank {rank} waits for itself"]
         return [f"so {named_ranks(circle)} wait for one another: they make their calls in different orders"]
     if not path:
         return []

@@ -17,6 +17,7 @@
 #include "phantora/memory.h"
 #include "phantora/signals.h"
 #include "phantora/values.h"
+#include "phantora/virtual_memory.h"
 
 namespace phantora::kernels {
 
@@ -84,6 +85,12 @@ const void* word_at(const char* data) {
   return word;
 }
 
+void note_foreign(const Kernel& kernel) {
+  recorder::declare_guess("kernel " + kernel.name +
+                          ", which is handed memory of other ranks: timed as if it were its own device's, and as if "
+                          "nobody waited for anybody in it");
+}
+
 // Nothing computes what the kernel writes: all that its pointers reach becomes unknown in stream order, but for what
 // its compiler says is only read. Structs passed by value are searched for pointers.
 void overwrite(const Kernel& kernel, const Arguments& arguments, StreamId stream) {
@@ -96,6 +103,7 @@ void overwrite(const Kernel& kernel, const Arguments& arguments, StreamId stream
     if (!data) continue;
     for (uint32_t at = 0; at + sizeof(void*) <= parameter.bytes; at += sizeof(void*)) {
       const void* pointer = word_at(data + at);
+      if (virtual_memory::is_foreign(pointer)) note_foreign(kernel);
       if (size_t bytes = blocks::reach(pointer)) {
         values::submit(stream, [pointer, bytes] { values::mark_unknown(pointer, bytes); });
       }

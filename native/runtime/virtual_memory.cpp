@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -220,6 +221,15 @@ class Space {
     return Origin{physical.rank, place, device::physical(physical.properties.device)};
   }
 
+  bool is_foreign(const void* at) {
+    if (!any_foreign_) return false;
+    std::lock_guard lock(mutex_);
+    auto mapped = find(at);
+    if (mapped == mappings_.end()) return false;
+    const Physical& physical = physicals_.at(mapped->second.handle);
+    return physical.imported || physical.multicast;
+  }
+
   int export_descriptor(Handle handle) {
     std::lock_guard lock(mutex_);
     auto found = physicals_.find(handle);
@@ -240,9 +250,7 @@ class Space {
       Physical physical{import.extent, {device, card.handle_types, card.compression, card.rdma_capable, card.usage}};
       physical.imported = true;
       physical.rank = card.rank;
-      recorder::declare_guess(
-          "device memory of another process: kernels that wait for one another through it, other than those of "
-          "PyTorch's symmetric memory, are timed as if they did not");
+      any_foreign_ = true;
       physical.states = physical::map_states(import.extent);
       return add(physical);
     }
@@ -276,10 +284,7 @@ class Space {
     Physical physical{object->extent(), {0, handle_types}};
     physical.imported = imported;
     physical.multicast = std::move(object);
-    recorder::declare_guess(
-        "multicast memory: kernels that use it, other than those of PyTorch's symmetric memory, are timed as if it "
-        "were "
-        "the device's own");
+    any_foreign_ = true;
     return add(physical);
   }
 
@@ -399,6 +404,7 @@ class Space {
   Mappings mappings_;
   Physicals physicals_;
   Handle last_handle_ = 0;
+  std::atomic<bool> any_foreign_{false};
 };
 
 Space& space() {
@@ -422,6 +428,7 @@ Handle retain(const void* at) { return space().retain(at); }
 std::optional<Properties> properties(Handle handle) { return space().properties(handle); }
 std::optional<Mapping> mapping(const void* at) { return space().mapping(at); }
 std::optional<Origin> origin(const void* at) { return space().origin(at); }
+bool is_foreign(const void* at) { return space().is_foreign(at); }
 uint32_t handle_types(Handle handle) { return space().handle_types(handle); }
 Handle create_multicast(const MulticastProperties& properties) { return space().create_multicast(properties); }
 bool add_device(Handle multicast, int device) { return space().add_device(multicast, device); }

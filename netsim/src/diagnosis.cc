@@ -15,6 +15,12 @@ bool asks(Kind kind) {
   return kind == Kind::sync || kind == Kind::query || kind == Kind::event_time || kind == Kind::host_sync;
 }
 
+// One that has ended may have left its place to another.
+bool is_of(const Transfer& transfer, LaunchId launch) {
+  return (transfer.sender.come && transfer.sender.launch == launch) ||
+         (transfer.receiver.come && transfer.receiver.launch == launch);
+}
+
 }  // namespace
 
 std::vector<Waiting> Diagnosis::waiting() const {
@@ -111,6 +117,7 @@ Obstacle Diagnosis::why(const Launch& launch, const Item& item) const {
   Obstacle obstacle{.kind = Obstacle::Kind::transfers, .definition = item.definition, .member = item.member};
   for (const TransferId id : launch.transfers) {
     const Transfer& transfer = state_.transfers[id];
+    if (!is_of(transfer, LaunchId{item.subject})) continue;
     obstacle.name = definitions_.comm_name(transfer.comm);
     if (!transfer.mismatched() && transfer.sender.ready && transfer.receiver.ready) continue;
     const bool sends = transfer.source == item.member;

@@ -237,6 +237,19 @@ def test_who_waits_for_an_eager_send_is_told_who_owes_it() -> None:
     assert (waiting.obstacle.kind, waiting.obstacle.peer, waiting.obstacle.absent) == ("receive", 1, [1])
 
 
+def test_who_is_missing_at_a_barrier_is_told_though_others_have_met() -> None:
+    made, ranks = simulation(4), range(4)
+    for rank in ranks:
+        others = [other for other in ranks if other != rank]
+        signals = [(other, 0, Activity(0, 30, [])) for other in others]
+        made.define_group(rank, 1, 5, rank, signals, [(other, 0) for other in others], eager=True)
+        if rank != 1:
+            made.feed(rank, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
+    made.close_rank(1)
+    assert replies(made) == {}
+    assert [(waiting.rank, waiting.obstacle.peer) for waiting in made.waiting()] == [(0, 1), (2, 1), (3, 1)]
+
+
 def test_a_rank_may_send_to_itself() -> None:
     made = simulation()
     made.define_group(0, 1, 5, 0, [(0, 1, Activity(100, 5, [(0, 1.0)]))], [(0, 1)])
