@@ -68,19 +68,39 @@ def kernel(a, b, K):
     assert unknown.uses["b"] == Use(1, 1)  # nobody can tell what outer_helper does
 
 
-def test_masks_that_compare_positions() -> None:
-    source = """
-def kernel(q, out):
-    scores(q)
+def masked_attention(mask: str) -> KernelSource:
+    """As Inductor's templates have it: the mask's own code, then the bound of the last block of keys."""
+    return read(f"""
+def kernel(q, out, lengths, LEN):
+    scores(q, lengths, LEN)
     tl.store(out, 1)
 
-def scores(q):
-    tmp0 = tl.load(q)
-    tmp1 = tmp0 {comparison} 3
-    mask_mod_output = tmp1
-"""
-    assert read(source.format(comparison=">=")).compares_indices
-    assert not read(source.format(comparison="==")).compares_indices
+def scores(q, lengths, LEN, last=False):
+    offs_n = tl.arange(0, 64)
+    m = bounded(tl.arange(0, 64), LEN if last else None)
+    n = bounded(offs_n, LEN if last else None)
+    tmp1 = (m)
+    tmp2 = (n)
+    tmp3 = {mask}
+    mask_mod_output = tmp3
+    if last:
+        mask_mod_output = tl.where(offs_n < LEN, mask_mod_output, False)
+
+def bounded(indices, length=None):
+    return indices % length if length is not None else indices
+""")
+
+
+@pytest.mark.parametrize("mask", ["tmp1 >= tmp2", "tmp2 <= tmp1", "tl.full([1], 3, tl.int32) > tmp1 - tmp2"])
+def test_masks_that_order_positions(mask: str) -> None:
+    assert masked_attention(mask).compares_indices
+
+
+@pytest.mark.parametrize(
+    "mask", ["tl.full([1], True, tl.int1)", "tmp1 == tmp2", "tmp2 < 512", "tmp2 < tl.load(lengths + tmp1)"]
+)
+def test_bounds_are_no_order_of_positions(mask: str) -> None:
+    assert not masked_attention(mask).compares_indices
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ _HARMLESS = frozenset(
 )
 _ABOUT_TYPE = frozenset({"dtype", "type", "shape"})
 """Attributes of a pointer that say nothing of where it points."""
+_POSITIONS = frozenset({"m", "n"})
+"""What attention templates call the positions of a query and of a key where they apply a mask."""
 
 
 @dataclass
@@ -42,7 +44,7 @@ class KernelSource:
     products: int
     """Calls of tl.dot, in helper functions too."""
     compares_indices: bool
-    """The mask of an attention template compares positions: queries see a part of the keys."""
+    """The mask of an attention template orders queries and keys: queries see a part of the keys."""
 
 
 Lookup = Callable[[str], "ast.FunctionDef | None"]
@@ -272,14 +274,16 @@ def _constants(function: ast.FunctionDef, arguments: set[str]) -> dict[str, int 
 
 
 def _compares_indices(function: ast.FunctionDef, look_up: Lookup) -> bool:
-    """Whether `mask_mod_output`, here or in a function called from here, comes from an order of two values."""
+    """Whether `mask_mod_output`, here or in a function called from here, comes from an order of query and key position.
+
+    Templates go on to mask what lies beyond the last key: an order too, but of a position and a length.
+    """
     seen: set[str] = set()
     waiting = [function]
     while waiting:
         each = waiting.pop()
         seen.add(each.name)
-        pairs = dict(pair for node in ast.walk(each) for pair in _assignments(node))
-        if _is_ordered(pairs.get("mask_mod_output"), pairs, depth=16):
+        if _is_ordered("mask_mod_output", _values(each)):
             return True
         for node in ast.walk(each):
             callee = _callee(node)[0] if isinstance(node, ast.Call) else ""
@@ -289,13 +293,34 @@ def _compares_indices(function: ast.FunctionDef, look_up: Lookup) -> bool:
     return False
 
 
-def _is_ordered(value: ast.AST | None, values: dict[str, ast.expr], depth: int) -> bool:
-    if value is None or depth == 0:
-        return False
-    for node in ast.walk(value):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.GtE, ast.LtE, ast.Gt, ast.Lt)):
-            return True
-        inner = values.get(node.id) if isinstance(node, ast.Name) else None
-        if inner is not value and _is_ordered(inner, values, depth - 1):
-            return True
-    return False
+def _values(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """All that each name is ever assigned."""
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        for name, value in _assignments(node):
+            values.setdefault(name, []).append(value)
+    return values
+
+
+def _is_ordered(result: str, values: dict[str, list[ast.expr]]) -> bool:
+    """Whether a comparison that `result` comes from has both positions in it."""
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], (ast.GtE, ast.LtE, ast.Gt, ast.Lt))
+        and _POSITIONS.issubset(part.id for part in _sources(node, values) if isinstance(part, ast.Name))
+        for node in _sources(ast.Name(result), values)
+    )
+
+
+def _sources(value: ast.AST, values: dict[str, list[ast.expr]]) -> Iterator[ast.AST]:
+    """Parts of `value` and of all that it is computed from, down to positions and to what is loaded."""
+    seen: set[str] = set()
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.Name) and node.id not in seen | _POSITIONS:
+            seen.add(node.id)
+            waiting += values.get(node.id, ())
+        if not (isinstance(node, ast.Call) and _is_load(node)):
+            waiting += ast.iter_child_nodes(node)
