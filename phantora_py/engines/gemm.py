@@ -125,11 +125,16 @@ WORK = "/work"
 def _from_call(signature: Signature) -> Product:
     call = signature.gemm
     assert call is not None
-    dtype = "tf32" if signature.kernel.endswith(_TF32) else call.dtype_a
     in_bytes, out_bytes = DTYPE_BYTES[call.dtype_a], DTYPE_BYTES[call.dtype_d]
     # A call of an extension with a wider D (no op is open) accumulates a gradient.
     reads_d = _adds_matrix(signature) or (not signature.op and out_bytes > in_bytes)
+    dtype = multiplied_type(signature, call.dtype_a)
     return Product(call.m, call.n, call.k, max(call.batch, 1), dtype, in_bytes, out_bytes, reads_d)
+
+
+def multiplied_type(signature: Signature, dtype: str) -> str:
+    """The type that sets the rate of inputs of `dtype`: the library call tells what it multiplies float32 in."""
+    return "tf32" if dtype == "float32" and signature.kernel.endswith(_TF32) else dtype
 
 
 def _adds_matrix(signature: Signature) -> bool:
@@ -209,7 +214,8 @@ def _convolution(signature: Signature) -> Product | None:
     positions = _output_positions(x.shape, weight.shape, signature.scalars)
     groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
     filters, depth = weight.shape[0] // groups, math.prod(weight.shape[1:])
-    return Product(x.shape[0] * positions, filters, depth, groups, x.dtype, x.element_bytes, x.element_bytes)
+    dtype = multiplied_type(signature, x.dtype)
+    return Product(x.shape[0] * positions, filters, depth, groups, dtype, x.element_bytes, x.element_bytes)
 
 
 def _output_positions(x: Sequence[int], weight: Sequence[int], scalars: Sequence[Scalar]) -> int:
@@ -235,8 +241,9 @@ def _convolution_backward(signature: Signature) -> Product | None:
     positions = math.prod(grad.shape[2:])
     groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
     depth = math.prod(weight.shape[1:])
+    dtype = multiplied_type(signature, x.dtype)
     return Product(
-        x.shape[0] * positions, weight.shape[0] // groups, depth, 2 * groups, x.dtype, x.element_bytes, x.element_bytes
+        x.shape[0] * positions, weight.shape[0] // groups, depth, 2 * groups, dtype, x.element_bytes, x.element_bytes
     )
 
 

@@ -14,8 +14,8 @@ LAUNCHED = (
     "cublasGemmEx",
     "cublasLtMatmul",
     "cublasGemmStridedBatchedEx",
-    "cudnnBackendExecute:CONVOLUTION_FORWARD",
-    "cudnnRNNForward",
+    "cudnnBackendExecute:CONVOLUTION_FORWARD/tf32",
+    "cudnnRNNForward/tf32",
     "cusolverDn",
     "cufftXtExec",
 )

@@ -134,11 +134,22 @@ void lt_descriptors_store_attributes() {
   CHECK_EQUAL(cublasLtMatmulDescInit_internal(storage, 8, 68, 0), 3);
 }
 
-// --- cuDNN: a graph with one matrix product, from descriptors to execution
+// --- cuDNN: graphs with one operation, from descriptors to execution
 // ---------------------------------------------
 
-enum Kind { engine = 2, config = 3, heuristics = 4, plan = 5, graph = 15, pack = 16, tensor = 17, matmul = 19 };
-enum Type { handle_type = 0, data_type = 1, int64 = 3, pointer = 6, descriptor = 15 };
+enum Kind {
+  engine = 2,
+  config = 3,
+  heuristics = 4,
+  plan = 5,
+  convolution = 10,
+  graph = 15,
+  pack = 16,
+  tensor = 17,
+  matmul = 19
+};
+enum Type { handle_type = 0, data_type = 1, int64 = 3, pointer = 6, numerical_note = 11, descriptor = 15 };
+enum DataType { f32 = 0, bf16 = 9 };
 
 void* create(Kind kind) {
   void* out = nullptr;
@@ -150,11 +161,10 @@ void set(void* at, int name, Type type, int64_t count, const void* elements) {
 }
 void finalize(void* at) { CHECK_EQUAL(cudnnBackendFinalize(at), 0); }
 
-void* make_tensor(int64_t uid) {
+void* make_tensor(int64_t uid, DataType type) {
   void* made = create(tensor);
-  const int f32 = 0;
   const int64_t dims[] = {1, 4, 4}, strides[] = {16, 4, 1};
-  set(made, 901, data_type, 1, &f32);
+  set(made, 901, data_type, 1, &type);
   set(made, 902, int64, 3, dims);
   set(made, 903, int64, 3, strides);
   CHECK(cudnnBackendFinalize(made) != 0);  // it has no unique id yet
@@ -163,11 +173,11 @@ void* make_tensor(int64_t uid) {
   return made;
 }
 
-void* make_graph(void* dnn) {
-  void* operation = create(matmul);
-  int attribute = 1520;
+void* make_graph(void* dnn, Kind kind, DataType type) {
+  void* operation = create(kind);
+  int attribute = kind == matmul ? 1520 : 703;
   for (const int64_t uid : {1, 2, 3}) {
-    void* each = make_tensor(uid);
+    void* each = make_tensor(uid, type);
     set(operation, attribute++, descriptor, 1, &each);
     CHECK_EQUAL(cudnnBackendDestroyDescriptor(each), 0);  // the operation keeps what it needs
   }
@@ -206,7 +216,7 @@ void* make_plan(void* dnn, void* graph_of) {
 void graphs_run_as_one_launch() {
   void* dnn = nullptr;
   CHECK_EQUAL(cudnnCreate(&dnn), 0);
-  void* graph_made = make_graph(dnn);
+  void* graph_made = make_graph(dnn, matmul, f32);
   void* plan_made = make_plan(dnn, graph_made);
   CHECK_EQUAL(cudnnBackendDestroyDescriptor(graph_made), 0);
   float* data[] = {known_device_memory(16), known_device_memory(16), known_device_memory(32)};
@@ -224,6 +234,44 @@ void graphs_run_as_one_launch() {
   CHECK(state(data[2] + 16, 16) == State::known);
 }
 
+using Notes = std::vector<int>;
+
+// Numerical notes of the engines that a graph has, in the order in which the heuristics name them.
+std::vector<Notes> engine_notes(Kind kind, DataType type) {
+  void* dnn = nullptr;
+  CHECK_EQUAL(cudnnCreate(&dnn), 0);
+  void* graph_made = make_graph(dnn, kind, type);
+  void* asked = create(heuristics);
+  set(asked, 201, descriptor, 1, &graph_made);
+  finalize(asked);
+  int64_t count = 0;
+  CHECK_EQUAL(cudnnBackendGetAttribute(asked, 202, descriptor, 0, &count, nullptr), 0);
+  void* first = create(config);
+  int64_t found = 0;
+  CHECK_EQUAL(cudnnBackendGetAttribute(asked, 202, descriptor, 1, &found, &first), 0);
+  CHECK_EQUAL(found, 1);  // no more than are asked for
+  std::vector<void*> configs(count);
+  for (void*& each : configs) each = create(config);
+  CHECK_EQUAL(cudnnBackendGetAttribute(asked, 202, descriptor, count, &count, configs.data()), 0);
+  std::vector<Notes> out;
+  for (void* each : configs) {
+    void* engine_made = create(engine);
+    CHECK_EQUAL(cudnnBackendGetAttribute(each, 300, descriptor, 1, &count, &engine_made), 0);
+    Notes notes(9);
+    CHECK_EQUAL(cudnnBackendGetAttribute(engine_made, 1303, numerical_note, 9, &count, notes.data()), 0);
+    notes.resize(count);
+    out.push_back(notes);
+  }
+  return out;
+}
+
+void convolutions_of_float32_have_an_engine_in_tf32_and_one_that_is_exact() {
+  const Notes exact, tensor_core = {0};
+  CHECK((engine_notes(convolution, f32) == std::vector<Notes>{tensor_core, exact}));
+  CHECK((engine_notes(convolution, bf16) == std::vector<Notes>{exact}));
+  CHECK((engine_notes(matmul, f32) == std::vector<Notes>{exact}));
+}
+
 }  // namespace
 
 int main() {
@@ -233,5 +281,6 @@ int main() {
   handles_keep_their_modes();
   lt_descriptors_store_attributes();
   graphs_run_as_one_launch();
+  convolutions_of_float32_have_an_engine_in_tf32_and_one_that_is_exact();
   return checks_failed();
 }

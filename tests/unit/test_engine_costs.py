@@ -244,6 +244,20 @@ def test_convolution_counts_output_positions() -> None:
     assert (work.m, work.n, work.k) == (8 * 28 * 28, 128, 64 * 9)
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_convolutions_follow_the_precision_of_their_call(backward: bool) -> None:
+    images, weight = tensor("float32", 64, 512, 56, 56), tensor("float32", 512, 512, 3, 3)
+    scalars = (None, (1, 1), (1, 1), (1, 1), False, (0, 0), 1) if backward else ((1, 1), (1, 1), (1, 1), 1)
+    tensors = (images, images, weight) if backward else (images, weight)
+    named = op("convolution_backward" if backward else "cudnn_convolution", *tensors, scalars=scalars)
+    exact, tf32 = (replace(named, kernel=f"cudnnBackendExecute:CONVOLUTION{end}") for end in ("", "/tf32"))
+    flops = (4 if backward else 2) * 64 * 56 * 56 * 512 * 512 * 9
+    assert 0.3 < flops / duration(exact) * 1e9 / H100.fp32_flops < 0.6
+    assert 0.3 < flops / duration(tf32) * 1e9 / H100.tf32_flops < 0.6
+    half = replace(tf32, tensors=tuple(replace(each, dtype="bfloat16") for each in tensors))
+    assert duration(half) == duration(replace(half, kernel=exact.kernel))
+
+
 # --- attention -------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "cudnn/element_type.h"
+
 namespace phantora::cudnn::backend {
 
 size_t element_bytes(ElementType type) {
@@ -32,20 +34,62 @@ std::shared_ptr<Descriptor> make_finalized(Kind kind, Name name, std::shared_ptr
 
 namespace {
 
+bool is_convolution(const Descriptor& operation) {
+  return operation.kind == Kind::convolution_forward || operation.kind == Kind::convolution_backward_data ||
+         operation.kind == Kind::convolution_backward_filter;
+}
+
+bool is_float32(const Descriptor& tensor) {
+  const auto type = tensor.values<int>(Name::tensor_type);
+  return type.size() == 1 && static_cast<DataType>(type[0]) == DataType::f32;
+}
+
+bool convolves_float32(const Descriptor& graph) {
+  const Attribute* operations = graph.find(Name::graph_operations);
+  if (operations == nullptr) return false;
+  return std::ranges::any_of(operations->children, [](const auto& operation) {
+    if (!is_convolution(*operation)) return false;
+    return std::ranges::all_of(operation->attributes, [](const auto& named) {
+      return std::ranges::all_of(named.second.children,
+                                 [](const auto& child) { return child->kind != Kind::tensor || is_float32(*child); });
+    });
+  });
+}
+
+int64_t engine_count(const Descriptor* graph) { return graph != nullptr && convolves_float32(*graph) ? 2 : 1; }
+
 Attribute integer(int64_t value) {
   Attribute attribute{ElementType::int64, 1, std::vector<char>(sizeof value), {}};
   std::memcpy(attribute.bytes.data(), &value, sizeof value);
   return attribute;
 }
 
-// One engine runs every graph: which kernels it would choose is the cost engines' business.
+// Engines differ in precision only: which kernels one would choose is the cost engines' business. The fastest is first.
 Attribute heuristics_results(const Descriptor& heuristics) {
-  auto engine = make_finalized(Kind::engine, Name::engine_graph, heuristics.child(Name::heuristics_graph));
-  engine->attributes[Name::engine_index] = integer(0);
-  return {ElementType::descriptor, 1, {}, {make_finalized(Kind::engine_config, Name::config_engine, engine)}};
+  const auto graph = heuristics.child(Name::heuristics_graph);
+  Attribute results{ElementType::descriptor, engine_count(graph.get()), {}, {}};
+  for (int64_t index = 0; index < results.count; ++index) {
+    auto engine = make_finalized(Kind::engine, Name::engine_graph, graph);
+    engine->attributes[Name::engine_index] = integer(index);
+    results.children.push_back(make_finalized(Kind::engine_config, Name::config_engine, std::move(engine)));
+  }
+  return results;
+}
+
+Attribute numerical_notes(const Descriptor& engine) {
+  constexpr int tensor_core = 0;
+  if (!uses_tf32(engine)) return {};
+  Attribute notes{ElementType::numerical_note, 1, std::vector<char>(sizeof tensor_core), {}};
+  std::memcpy(notes.bytes.data(), &tensor_core, sizeof tensor_core);
+  return notes;
 }
 
 }  // namespace
+
+bool uses_tf32(const Descriptor& engine) {
+  const auto index = engine.values<int64_t>(Name::engine_index);
+  return index == std::vector<int64_t>{0} && engine_count(engine.child(Name::engine_graph).get()) > 1;
+}
 
 bool derive(const Descriptor& descriptor, Name name, Attribute* out) {
   switch (name) {
@@ -53,7 +97,10 @@ bool derive(const Descriptor& descriptor, Name name, Attribute* out) {
       *out = heuristics_results(descriptor);
       return true;
     case Name::graph_engine_count:
-      *out = integer(1);
+      *out = integer(engine_count(&descriptor));
+      return true;
+    case Name::engine_numerical_notes:
+      *out = numerical_notes(descriptor);
       return true;
     case Name::plan_workspace:  // what real plans need is not published; buffers of a graph's own are the frontend's
     case Name::config_workspace:
@@ -61,7 +108,6 @@ bool derive(const Descriptor& descriptor, Name name, Attribute* out) {
       *out = integer(0);
       return true;
     case Name::engine_knobs:
-    case Name::engine_numerical_notes:
     case Name::engine_layouts:
     case Name::engine_behavior_notes:
     case Name::config_intermediates:
@@ -156,8 +202,8 @@ Status cudnnBackendSetAttribute(Holder* holder, Name name, ElementType type, int
   return Status::success;
 }
 
-// `given` is how many there are; as many as fit into `elements` are stored. Descriptors go behind handles that the
-// caller has made for them.
+// `given` is how many there are; as many as fit into `elements` are stored. Heuristics look for no more configurations
+// than are asked for, so that there are no more then. Descriptors go behind handles that the caller has made for them.
 Status cudnnBackendGetAttribute(Holder* holder, Name name, ElementType type, int64_t requested, int64_t* given,
                                 void* elements) {
   if (holder == nullptr) return Status::null_pointer;
@@ -171,6 +217,7 @@ Status cudnnBackendGetAttribute(Holder* holder, Name name, ElementType type, int
   if (attribute->count > 0 && attribute->type != type) return Status::attribute_type;
   const int64_t stored = std::min(requested, attribute->count);
   if (elements == nullptr || stored <= 0) return Status::success;
+  if (name == Name::heuristics_results && given != nullptr) *given = stored;
   if (type == ElementType::descriptor) {
     auto* handles = static_cast<Holder**>(elements);
     for (int64_t i = 0; i < stored; ++i) {

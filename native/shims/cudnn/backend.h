@@ -20,6 +20,9 @@ enum class Kind : int {  // cudnnBackendDescriptorType_t: those with a part in p
   engine_config = 3,
   engine_heuristics = 4,
   execution_plan = 5,
+  convolution_forward = 10,
+  convolution_backward_filter = 11,
+  convolution_backward_data = 12,
   operation_graph = 15,
   variant_pack = 16,
   tensor = 17,
@@ -30,6 +33,7 @@ enum class ElementType : int {
   int64 = 3,
   float64 = 5,
   pointer = 6,
+  numerical_note = 11,
   descriptor = 15,
   character = 24,
   fraction = 26
@@ -111,6 +115,10 @@ size_t element_bytes(ElementType type);
 
 // A finalized descriptor with one attribute that refers to another one.
 std::shared_ptr<Descriptor> make_finalized(Kind kind, Name name, std::shared_ptr<Descriptor> child);
+
+// Whether the engine multiplies float32 in TF32. Graphs that convolve float32 have one that does and one that does not,
+// because callers choose between them by their numerical notes.
+bool uses_tf32(const Descriptor& engine);
 
 // What a finalized descriptor answers though nobody set it: heuristics, engines, sizes. False: nothing to add.
 bool derive(const Descriptor& descriptor, Name name, Attribute* out);

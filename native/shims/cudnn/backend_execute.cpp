@@ -18,6 +18,7 @@ using phantora::cudnn::backend::Descriptor;
 using phantora::cudnn::backend::Holder;
 using phantora::cudnn::backend::Kind;
 using phantora::cudnn::backend::Name;
+using phantora::cudnn::backend::uses_tf32;
 using phantora::shim::Written;
 
 namespace {
@@ -132,10 +133,9 @@ void overwrite_outputs(StreamId stream, const Descriptor& graph, const Descripto
   }
 }
 
-std::shared_ptr<Descriptor> graph_of(const Descriptor& plan) {
+std::shared_ptr<Descriptor> engine_of(const Descriptor& plan) {
   const auto config = plan.child(Name::plan_config);
-  const auto engine = config ? config->child(Name::config_engine) : nullptr;
-  return engine ? engine->child(Name::engine_graph) : nullptr;
+  return config ? config->child(Name::config_engine) : nullptr;
 }
 
 }  // namespace
@@ -146,9 +146,10 @@ extern "C" Status cudnnBackendExecute(Handle* handle, Holder* plan, Holder* pack
     return Status::descriptor_type;
   }
   if (!plan->descriptor->finalized || !pack->descriptor->finalized) return Status::not_finalized;
-  const auto graph = graph_of(*plan->descriptor);
+  const auto engine = engine_of(*plan->descriptor);
+  const auto graph = engine ? engine->child(Name::engine_graph) : nullptr;
   if (graph == nullptr || graph->find(Name::graph_operations) == nullptr) return Status::bad_param;
-  const std::string kernel = kernel_name(*graph);
+  const std::string kernel = kernel_name(*graph) + (uses_tf32(*engine) ? phantora::cudnn::tf32_suffix : "");
   Launch launch;
   launch.kernel = kernel;
   const StreamId stream = phantora::shim::launch_on(handle->stream, "cudnnBackendExecute", launch);

@@ -8,6 +8,7 @@ using phantora::cudnn::Handle;
 using phantora::cudnn::launch_named;
 using phantora::cudnn::Status;
 using phantora::cudnn::Tensor;
+using phantora::cudnn::uses_tf32;
 
 namespace {
 
@@ -40,6 +41,12 @@ Status the_algorithm(const Convolution* convolution, int requested, int* returne
   results[0] = {implicit_precomp_gemm, Status::success, -1.0f, 0, deterministic, convolution->math, {}};
   *returned = 1;
   return Status::success;
+}
+
+Status convolve(const Handle* handle, const char* function, const Convolution* convolution, DataType type,
+                phantora::shim::Written result) {
+  if (convolution == nullptr) return Status::null_pointer;
+  return launch_named(handle, function, {result}, uses_tf32(type, convolution->math));
 }
 
 Status no_workspace(size_t* bytes) {
@@ -131,28 +138,29 @@ Status cudnnGetConvolutionBackwardFilterWorkspaceSize(Handle*, const Tensor*, co
 }
 
 Status cudnnConvolutionForward(Handle* handle, const void*, const Tensor*, const void*, const Filter*, const void*,
-                               const Convolution*, int, void*, size_t, const void*, const Tensor* y_desc, void* y) {
+                               const Convolution* convolution, int, void*, size_t, const void*, const Tensor* y_desc,
+                               void* y) {
   if (y_desc == nullptr) return Status::null_pointer;
-  return launch_named(handle, __func__, {y_desc->written(y)});
+  return convolve(handle, __func__, convolution, y_desc->type, y_desc->written(y));
 }
 Status cudnnConvolutionBiasActivationForward(Handle* handle, const void*, const Tensor*, const void*, const Filter*,
-                                             const void*, const Convolution*, int, void*, size_t, const void*,
-                                             const Tensor*, const void*, const Tensor*, const void*, const void*,
-                                             const Tensor* y_desc, void* y) {
+                                             const void*, const Convolution* convolution, int, void*, size_t,
+                                             const void*, const Tensor*, const void*, const Tensor*, const void*,
+                                             const void*, const Tensor* y_desc, void* y) {
   if (y_desc == nullptr) return Status::null_pointer;
-  return launch_named(handle, __func__, {y_desc->written(y)});
+  return convolve(handle, __func__, convolution, y_desc->type, y_desc->written(y));
 }
 Status cudnnConvolutionBackwardData(Handle* handle, const void*, const Filter*, const void*, const Tensor*, const void*,
-                                    const Convolution*, int, void*, size_t, const void*, const Tensor* dx_desc,
-                                    void* dx) {
+                                    const Convolution* convolution, int, void*, size_t, const void*,
+                                    const Tensor* dx_desc, void* dx) {
   if (dx_desc == nullptr) return Status::null_pointer;
-  return launch_named(handle, __func__, {dx_desc->written(dx)});
+  return convolve(handle, __func__, convolution, dx_desc->type, dx_desc->written(dx));
 }
 Status cudnnConvolutionBackwardFilter(Handle* handle, const void*, const Tensor*, const void*, const Tensor*,
-                                      const void*, const Convolution*, int, void*, size_t, const void*,
+                                      const void*, const Convolution* convolution, int, void*, size_t, const void*,
                                       const Filter* dw_desc, void* dw) {
   if (dw_desc == nullptr) return Status::null_pointer;
-  return launch_named(handle, __func__, {{dw, dw_desc->bytes()}});
+  return convolve(handle, __func__, convolution, dw_desc->type, {dw, dw_desc->bytes()});
 }
 
 }  // extern "C"

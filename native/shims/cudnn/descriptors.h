@@ -8,6 +8,12 @@
 
 namespace phantora::cudnn {
 
+// Whether products of `type` run in TF32 under a cudnnMathType_t: every one but CUDNN_FMA_MATH lets float32 do so.
+inline bool uses_tf32(DataType type, int math) {
+  constexpr int fma = 3;
+  return type == DataType::f32 && math != fma;
+}
+
 struct Tensor {
   DataType type = DataType::f32;
   std::vector<int> dims;

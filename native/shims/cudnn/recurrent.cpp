@@ -16,6 +16,7 @@ using phantora::cudnn::Handle;
 using phantora::cudnn::launch_named;
 using phantora::cudnn::Status;
 using phantora::cudnn::Tensor;
+using phantora::cudnn::uses_tf32;
 
 namespace {
 
@@ -34,6 +35,7 @@ struct Recurrent {
   int64_t hidden = 0;
   int64_t projected = 0;
   int64_t layers = 0;
+  bool tf32 = true;
 
   int64_t gates() const { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
   int64_t directions() const { return bidirectional ? 2 : 1; }
@@ -129,11 +131,12 @@ Status cudnnDestroyRNNDescriptor(Recurrent* net) {
   return Status::success;
 }
 Status cudnnSetRNNDescriptor_v8(Recurrent* net, int, Cell cell, Bias bias, int direction, int input_mode, DataType type,
-                                DataType, int, int32_t inputs, int32_t hidden, int32_t projected, int32_t layers,
+                                DataType, int math, int32_t inputs, int32_t hidden, int32_t projected, int32_t layers,
                                 const Dropout*, uint32_t) {
   if (net == nullptr) return Status::null_pointer;
   if (inputs < 0 || hidden < 1 || layers < 1 || projected < 0) return Status::bad_param;
-  *net = {cell, bias, direction == 1, input_mode != skip_input, type, inputs, hidden, projected, layers};
+  const bool bidirectional = direction == 1, linear_input = input_mode != skip_input;
+  *net = {cell, bias, bidirectional, linear_input, type, inputs, hidden, projected, layers, uses_tf32(type, math)};
   return Status::success;
 }
 
@@ -181,32 +184,35 @@ Status cudnnGetRNNTempSpaceSizes(Handle*, const Recurrent* net, int mode, const 
   return Status::success;
 }
 
-Status cudnnRNNForward(Handle* handle, const Recurrent*, int, const int32_t[], const Sequence*, const void*,
+Status cudnnRNNForward(Handle* handle, const Recurrent* net, int, const int32_t[], const Sequence*, const void*,
                        const Sequence* y_desc, void* y, const Tensor* h_desc, const void*, void* hy,
                        const Tensor* c_desc, const void*, void* cy, size_t, const void*, size_t, void*,
                        size_t reserve_bytes, void* reserve) {
-  if (y_desc == nullptr) return Status::null_pointer;
+  if (net == nullptr || y_desc == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__,
                       {{y, y_desc->bytes()},
                        {hy, h_desc ? h_desc->bytes() : 0},
                        {cy, c_desc ? c_desc->bytes() : 0},
-                       {reserve, reserve_bytes}});
+                       {reserve, reserve_bytes}},
+                      net->tf32);
 }
-Status cudnnRNNBackwardData_v8(Handle* handle, const Recurrent*, const int32_t[], const Sequence*, const void*,
+Status cudnnRNNBackwardData_v8(Handle* handle, const Recurrent* net, const int32_t[], const Sequence*, const void*,
                                const void*, const Sequence* x_desc, void* dx, const Tensor* h_desc, const void*,
                                const void*, void* dhx, const Tensor* c_desc, const void*, const void*, void* dcx,
                                size_t, const void*, size_t, void*, size_t reserve_bytes, void* reserve) {
-  if (x_desc == nullptr) return Status::null_pointer;
+  if (net == nullptr || x_desc == nullptr) return Status::null_pointer;
   return launch_named(handle, __func__,
                       {{dx, x_desc->bytes()},
                        {dhx, h_desc ? h_desc->bytes() : 0},
                        {dcx, c_desc ? c_desc->bytes() : 0},
-                       {reserve, reserve_bytes}});
+                       {reserve, reserve_bytes}},
+                      net->tf32);
 }
-Status cudnnRNNBackwardWeights_v8(Handle* handle, const Recurrent*, int, const int32_t[], const Sequence*, const void*,
-                                  const Tensor*, const void*, const Sequence*, const void*, size_t weight_bytes,
-                                  void* dweights, size_t, void*, size_t, void*) {
-  return launch_named(handle, __func__, {{dweights, weight_bytes}});
+Status cudnnRNNBackwardWeights_v8(Handle* handle, const Recurrent* net, int, const int32_t[], const Sequence*,
+                                  const void*, const Tensor*, const void*, const Sequence*, const void*,
+                                  size_t weight_bytes, void* dweights, size_t, void*, size_t, void*) {
+  if (net == nullptr) return Status::null_pointer;
+  return launch_named(handle, __func__, {{dweights, weight_bytes}}, net->tf32);
 }
 
 }  // extern "C"
