@@ -28,6 +28,8 @@ class KernelInfo:
     guessed: bool
     """The engine does not know the op."""
     duration_ns: int
+    share: int
+    """Of its GPU that it fills, in 1/1024."""
     lookup: Lookup | None
     """Of an embedding's forward."""
     fused: str = ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from phantora_netsim import Simulation
+from phantora_py import occupancy
 from phantora_py.catalogue import Catalogue, CollectiveInfo, KernelInfo
 from phantora_py.cluster import Cluster, Device
 from phantora_py.collectives import COLLECTIVE_OPS, Asked, CollectivePlanner
@@ -300,7 +301,7 @@ class Definitions:
         if info is None:
             info = self._kernels[signature, slowdown] = self._kernel_info(signature, slowdown)
         later_ns = min(self._engine.later_launch_ns, info.duration_ns)
-        self._simulation.define_kernel(rank, number, info.duration_ns, later_ns)
+        self._simulation.define_kernel(rank, number, info.duration_ns, later_ns, info.share)
         self._catalogue.add_kernel(rank, number, info)
 
     def _kernel_info(self, signature: Signature, slowdown: float) -> KernelInfo:
@@ -313,6 +314,7 @@ class Definitions:
             kind=cost.kind,
             guessed=cost.guessed,
             duration_ns=round(cost.duration_ns * slowdown),
+            share=occupancy.share(signature, self._cluster.gpu.sm_count),
             lookup=Lookup.of(signature),
             fused=signature.fused,
         )

@@ -243,11 +243,12 @@ void bind_definitions(py::class_<Guarded>& simulation) {
           py::arg("rank"), py::arg("stream"), py::arg("device"))
       .def(
           "define_kernel",
-          [](Guarded& self, int64_t rank, int64_t signature, int64_t duration_ns, int64_t later_ns) {
-            self.locked(
-                [&](Simulation& simulation) { simulation.define_kernel(rank, signature, duration_ns, later_ns); });
+          [](Guarded& self, int64_t rank, int64_t signature, int64_t duration_ns, int64_t later_ns, uint16_t share) {
+            self.locked([&](Simulation& simulation) {
+              simulation.define_kernel(rank, signature, {duration_ns, later_ns, share});
+            });
           },
-          py::arg("rank"), py::arg("signature"), py::arg("duration_ns"), py::arg("later_ns"))
+          py::arg("rank"), py::arg("signature"), py::arg("duration_ns"), py::arg("later_ns"), py::arg("share") = 0)
       .def(
           "define_comm",
           [](Guarded& self, int64_t comm, int64_t size) {

@@ -132,11 +132,13 @@ class Simulation:
         While it carries communication (from the time at which all members are ready to the end), its kernels take
         `compute_slowdown` times as long; while a device that carries it runs a kernel, communication moves
         `communication_slowdown` times slower, by the slowest device. Collectives of one member and messages to oneself
-        do not count, nor do kernels that were issued before the device's first communication. Devices that are not
-        defined have factors of 1. ValueError for factors below 1, or after the device's streams.
+        do not count, nor do kernels that were issued before the device's first communication. On devices that are not
+        defined nothing slows anything. ValueError for factors below 1, or after the device's streams.
         """
     def define_stream(self, rank: int, stream: int, device: int) -> None: ...
-    def define_kernel(self, rank: int, signature: int, duration_ns: int, later_ns: int) -> None: ...
+    def define_kernel(self, rank: int, signature: int, duration_ns: int, later_ns: int, share: int = 0) -> None:
+        """Kernels on several streams of a device that was defined share it: while they fill more than 1024 of it
+        together, each is as much slower. `later_ns` is for launches after an op's first."""
     def define_comm(self, comm: int, size: int) -> None: ...
     def define_collective(
         self, rank: int, definition: int, comm: int, member: int, key: int, activity: Activity

@@ -94,6 +94,8 @@ void Definitions::define_kernel(RankId rank, int64_t signature, KernelCost cost)
   require(cost.duration >= 0 && cost.duration <= kLast && cost.later >= 0 && cost.later <= kLast,
           subject(rank, "kernel", signature) + " lasts " + std::to_string(cost.duration) + " ns, later launches " +
               std::to_string(cost.later) + " ns; both must be within 0 .. 2^62 - 1");
+  require(cost.share <= kWholeDevice, subject(rank, "kernel", signature) + " fills " + std::to_string(cost.share) +
+                                          "/1024 of its device, must be within 0 .. 1024");
   define_once(grown(of_rank_[rank].kernels, signature), cost, subject(rank, "kernel", signature));
 }
 
@@ -182,11 +184,11 @@ int32_t Definitions::device(RankId rank, uint32_t stream) const {
   return stream < devices.size() ? devices[stream] : -1;
 }
 
-Slowdown Definitions::slowdown(RankId rank, int32_t device) const {
+const Slowdown* Definitions::slowdown(RankId rank, int32_t device) const {
   for (const auto& [number, slowdown] : of_rank_[rank].slowdowns) {
-    if (number == device) return slowdown;
+    if (number == device) return &slowdown;
   }
-  return {};
+  return nullptr;
 }
 
 const KernelCost* Definitions::kernel(RankId rank, uint64_t signature) const {

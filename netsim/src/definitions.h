@@ -16,7 +16,8 @@ namespace phantora::netsim {
 
 struct KernelCost {
   Time duration = 0;
-  Time later = 0;  // of a later launch of an op already counted
+  Time later = 0;      // of a later launch of an op already counted
+  uint16_t share = 0;  // of its device that it fills, in 1/kWholeDevice
   bool operator==(const KernelCost&) const = default;
 };
 
@@ -64,7 +65,7 @@ class Definitions {
   HostGroupId define_host_call(RankId rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns);
 
   int32_t device(RankId rank, uint32_t stream) const;  // -1: not defined
-  Slowdown slowdown(RankId rank, int32_t device) const;
+  const Slowdown* slowdown(RankId rank, int32_t device) const;  // null: not defined
   const KernelCost* kernel(RankId rank, uint64_t signature) const;
   const Call* call(RankId rank, uint64_t definition) const;
   const HostCall* host_call(RankId rank, uint64_t definition) const;

@@ -23,7 +23,7 @@ bool World::execute(Rank& rank, LaneId id) {
       item.definition = static_cast<uint32_t>(step.a);
       item.duration = static_cast<Time>(step.b);
       item.later = (step.flags & kLaterLaunch) != 0;
-      item.overlaps = item.duration > 0 && overlaps(rank, rank.streams[stream]);
+      if (item.duration > 0 && rank.streams[stream].overlap != Stream::kAlone) occupy(rank, stream, item);
       issue(rank, stream, item);
       break;
     case Kind::collective: {
@@ -75,10 +75,16 @@ bool World::execute(Rank& rank, LaneId id) {
   return true;
 }
 
-// Whether communication can slow a kernel that is issued now. Until a device is first used for communication, it
-// cannot: then its ends are known at once, without regard to other ranks.
-bool World::overlaps(Rank& rank, const Stream& stream) {
-  return stream.overlap != Stream::kAlone && device_of(rank, stream).communicates;
+// Whether something can slow a kernel that is issued now. Until a device is first used for communication, and while all
+// its kernels are on one stream, nothing can: then its ends are known at once, without regard to other ranks.
+void World::occupy(Rank& rank, StreamId stream, Item& kernel) const {
+  Device& device = device_of(rank, rank.streams[stream]);
+  kernel.share = definitions_->kernel(rank.id, kernel.definition)->share;
+  if (kernel.share > 0) {
+    if (!device.stream) device.stream = stream;
+    device.is_shared = device.is_shared || device.stream != stream;
+  }
+  kernel.overlaps = (device.communicates && device.slows) || (device.is_shared && kernel.share > 0);
 }
 
 void World::communicate(Rank& rank, const Stream& stream) {

@@ -35,6 +35,7 @@ struct alignas(64) Flow {
   Time since = 0;
   double slowdown = 1;   // from now on
   bool visited = false;  // its slowdown is being worked out
+  uint16_t share = 0;    // of its device that a kernel fills, in 1/kWholeDevice
 
   Owner owner{};
   const Activity* activity = nullptr;  // null: a kernel

@@ -57,9 +57,9 @@ void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& acti
   }
 }
 
-void FlowNetwork::begin_kernel(Owner owner, Time work, Time start, DeviceId device) {
+void FlowNetwork::begin_kernel(Owner owner, Time work, Time start, DeviceId device, uint16_t share) {
   assert(start >= now_);
-  const FlowId id = add({.remaining = static_cast<double>(work), .owner = owner, .devices = {device}});
+  const FlowId id = add({.remaining = static_cast<double>(work), .share = share, .owner = owner, .devices = {device}});
   grants_[id].rate = 1;
   set(Timer::What::enters, start, id);
 }

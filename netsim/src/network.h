@@ -25,8 +25,8 @@ class FlowNetwork {
   // An activity, which may be carried by devices where it meets kernels. `start` must not lie before the last instant
   // that was run.
   void begin(Owner owner, Precedence precedence, const Activity& activity, Time start, std::vector<DeviceId> devices);
-  // A kernel that meets communication on its device; alone it would take `work` > 0 ns.
-  void begin_kernel(Owner owner, Time work, Time start, DeviceId device);
+  // A kernel that meets communication or other kernels on its device; alone it would take `work` > 0 ns.
+  void begin_kernel(Owner owner, Time work, Time start, DeviceId device, uint16_t share);
 
   // Time of the next event, kNever if there is none. Everything that starts before `horizon` must have begun.
   Time next(Time horizon);

@@ -6,12 +6,18 @@
 namespace phantora::netsim {
 
 void Overlap::enter(FlowId id, const Flow& flow) {
-  for (const DeviceId device : flow.devices) list(device, flow).push_back(id);
+  for (const DeviceId device : flow.devices) {
+    list(device, flow).push_back(id);
+    devices_[device].filled += flow.share;
+  }
   if (!flow.computes() && !flow.devices.empty()) newcomers_.push_back(id);
 }
 
 void Overlap::leave(FlowId id, const Flow& flow) {
-  for (const DeviceId device : flow.devices) std::erase(list(device, flow), id);
+  for (const DeviceId device : flow.devices) {
+    std::erase(list(device, flow), id);
+    devices_[device].filled -= flow.share;
+  }
 }
 
 std::vector<FlowId>& Overlap::list(DeviceId id, const Flow& flow) {
@@ -47,6 +53,7 @@ double Overlap::slowdown(const Flow& flow) const {
   for (const DeviceId id : flow.devices) {
     const Device& device = devices_[id];
     if (flow.computes() && !device.communication.empty()) slowest = std::max(slowest, device.slowdown.compute);
+    if (flow.share > 0 && device.filled > kWholeDevice) slowest *= device.filled / double{kWholeDevice};
     if (!flow.computes() && !device.kernels.empty()) slowest = std::max(slowest, device.slowdown.communication);
   }
   return slowest;

@@ -1,6 +1,6 @@
-// Kernels and communication that run on one device at the same time slow each other down.
+// What runs on one device at the same time slows each other down.
 //
-// A device that carries communication runs its kernels `compute` times slower; communication that has a member on a
+// Kernels that fill more than the device together share it: each runs as much slower as they would fill it over. A device that carries communication runs its kernels `compute` times slower; communication that has a member on a
 // device with a running kernel is `communication` times slower, by the slowest of its devices. Links are shared as if
 // it were not: what a slowed flow leaves of its share, nobody takes.
 #pragma once
@@ -11,6 +11,8 @@
 #include "ids.h"
 
 namespace phantora::netsim {
+
+inline constexpr uint32_t kWholeDevice = 1024;
 
 struct Slowdown {
   double compute = 1;
@@ -35,6 +37,7 @@ class Overlap {
   struct Device {
     Slowdown slowdown;
     std::vector<FlowId> kernels{};
+    uint32_t filled = 0;  // by these, in 1/kWholeDevice
     std::vector<FlowId> communication{};
     bool computes = false;  // there were kernels when it was settled
     bool touched = false;

@@ -41,8 +41,8 @@ void Simulation::define_stream(int64_t rank, int64_t stream, int64_t device) {
   world_.define_stream(RankId(rank), StreamId(stream));
 }
 
-void Simulation::define_kernel(int64_t rank, int64_t signature, int64_t duration_ns, int64_t later_ns) {
-  definitions_.define_kernel(checked(rank), signature, {duration_ns, later_ns});
+void Simulation::define_kernel(int64_t rank, int64_t signature, KernelCost cost) {
+  definitions_.define_kernel(checked(rank), signature, cost);
 }
 
 void Simulation::define_comm(int64_t comm, int64_t size) { world_.define_comm(definitions_.define_comm(comm, size)); }

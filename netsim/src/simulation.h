@@ -37,7 +37,7 @@ class Simulation {
   // All throw std::invalid_argument, with nothing changed.
   void define_device(int64_t rank, int64_t device, Slowdown slowdown);
   void define_stream(int64_t rank, int64_t stream, int64_t device);
-  void define_kernel(int64_t rank, int64_t signature, int64_t duration_ns, int64_t later_ns);
+  void define_kernel(int64_t rank, int64_t signature, KernelCost cost);
   void define_comm(int64_t comm, int64_t size);
   void define_call(int64_t rank, int64_t definition, int64_t comm, Call call);
   void define_host_group(int64_t rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns);

@@ -21,7 +21,8 @@ struct Item {
   bool later = false;           // a later launch of an op already counted
   bool launched = false;        // takes a place in the stream's launch queue
   bool point_to_point = false;  // a collective record that is a launch of sends and receives
-  bool overlaps = false;        // a kernel that communication on its device slows down
+  bool overlaps = false;        // a kernel that what else its device does may slow down
+  uint16_t share = 0;           // of its device that such a kernel fills
   uint32_t definition = 0;      // as the rank numbers it; of a mark its optimizer
   uint32_t subject = 0;         // operation, launch, recording slot or wait
   uint32_t member = 0;          // of the operation
@@ -58,7 +59,7 @@ struct Stream {
   static constexpr DeviceId kAlone{UINT32_MAX};
 
   int32_t device = kUndefined;
-  DeviceId overlap = kAlone;  // the device, if kernels and communication slow each other on it
+  DeviceId overlap = kAlone;  // the device, if what it does at once slows each other
   Time idle_at = 0;           // when everything before the queue has ended
   Time head_start = 0;        // of a collective or an overlapping kernel at the head of the queue
   Ring<Item> queue;           // the head waits for something

@@ -20,7 +20,7 @@ bool World::reach(Rank& rank, StreamId id, const Item& item) {
       if (item.overlaps) {
         stream.head_start = ready;
         state_.network.begin_kernel({Owner::Kind::kernel, static_cast<uint32_t>(rank.id), id}, item.duration, ready,
-                                    stream.overlap);
+                                    stream.overlap, item.share);
         return false;
       }
       end_launch(rank, id, item, ready, after(ready, item.duration));

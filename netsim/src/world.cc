@@ -56,14 +56,17 @@ void World::define_stream(RankId rank, StreamId stream) {
   streams[stream].overlap = define_device(rank, device);
 }
 
-// The network's id of a device on which kernels and communication slow each other.
+// The network's id of a device on which what it does at once slows each other.
 DeviceId World::define_device(RankId rank, int32_t number) {
-  const Slowdown slowdown = definitions_->slowdown(rank, number);
-  if (slowdown == Slowdown{}) return Stream::kAlone;
+  const Slowdown* slowdown = definitions_->slowdown(rank, number);
+  if (!slowdown) return Stream::kAlone;
   std::vector<Device>& devices = state_.ranks[rank].devices;
   const auto known = std::find_if(devices.begin(), devices.end(), [&](const Device& d) { return d.number == number; });
   if (known != devices.end()) return known->overlap;
-  devices.push_back({.number = number, .overlap = state_.network.add_device(slowdown)});
+  devices.push_back({.number = number,
+                     .overlap = state_.network.add_device(*slowdown),
+                     .slows = *slowdown != Slowdown{},
+                     .stream = {}});
   return devices.back().overlap;
 }
 

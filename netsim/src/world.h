@@ -98,7 +98,7 @@ class World {
   void complete(Rank& rank, WaitId wait);
   void answer(const Rank& rank, uint64_t request, int64_t value, Time at);
 
-  static bool overlaps(Rank& rank, const Stream& stream);
+  void occupy(Rank& rank, StreamId stream, Item& kernel) const;
   static void communicate(Rank& rank, const Stream& stream);
   static Device& device_of(Rank& rank, const Stream& stream);
 

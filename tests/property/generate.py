@@ -36,6 +36,7 @@ def programs(most_instructions: int = 50) -> st.SearchStrategy[bytes]:
 
 DELTAS = (0, 0, 0, 1, 2, 10, 37, 100, 1000, 5000)
 DURATIONS = ((0, 0), (1, 1), (10, 3), (100, 100), (999, 1), (1000, 500), (7777, 5))
+SHARES = (1024, 0, 512, 1024, 0, 1, 700)  # of the device, by kernel
 CAPACITIES = (1_000_000_000, 2_000_000_000, 3_000_000_000, 500_000_000, 7_000_000_000)
 VOLUMES = (0, 0, 1, 100, 1000, 1000, 4096, 99_999, 10**7, 10**9)  # so that doubles tell whole nanoseconds apart
 MOMENTS = (0, 1, 37, 1000, 4096, 20_000)
@@ -127,7 +128,8 @@ class Generator:
         for rank in self.job.ranks:
             rank.streams = {0: 0, 1: 0, 2: 0, 3: 1}
             rank.slowdowns = {device: slowdown for device in (0, 1) if (slowdown := dice.of(SLOWDOWNS)) != (1.0, 1.0)}
-            rank.kernels = {number + 1: durations for number, durations in enumerate(DURATIONS)}
+            kernels = zip(DURATIONS, SHARES, strict=True)
+            rank.kernels = {number + 1: (*durations, share) for number, (durations, share) in enumerate(kernels)}
         for author in self.authors:
             for lane in range(1, 1 + dice.below(3)):
                 author.write(Dice(b""), Kind.LANE_BEGIN, a=lane)

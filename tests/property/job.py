@@ -96,7 +96,7 @@ class Background:
 class RankJob:
     streams: dict[int, int] = field(default_factory=dict)  # device of each
     slowdowns: dict[int, tuple[float, float]] = field(default_factory=dict)  # of kernels, of communication; by device
-    kernels: dict[int, tuple[int, int]] = field(default_factory=dict)  # duration, duration of later launches
+    kernels: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # duration, that of later launches, share
     calls: dict[int, Collective | Group] = field(default_factory=dict)
     host_groups: dict[int, HostGroup] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
@@ -133,8 +133,8 @@ def _define(simulation: Simulation, rank: int, job: RankJob) -> None:
         simulation.define_device(rank, device, *slowdown)
     for stream, device in job.streams.items():
         simulation.define_stream(rank, stream, device)
-    for signature, (duration_ns, later_ns) in job.kernels.items():
-        simulation.define_kernel(rank, signature, duration_ns, later_ns)
+    for signature, (duration_ns, later_ns, share) in job.kernels.items():
+        simulation.define_kernel(rank, signature, duration_ns, later_ns, share)
     for number, call in job.calls.items():
         if isinstance(call, Collective):
             simulation.define_collective(rank, number, call.comm, call.member, call.key, call.transfer.activity())

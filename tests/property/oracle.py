@@ -69,6 +69,7 @@ class Flow:
     remaining: Fraction | None  # None: without end
     done: simpy.Event
     devices: tuple[Device, ...] = ()
+    share: int = 0  # of 1024, of a kernel's device
     joined: bool = False
     speed: Fraction = Fraction(0)
     end: int | None = None
@@ -95,8 +96,8 @@ class Network:
         self.env.process(self._move(flow, transfer, start))
         return flow.done
 
-    def compute(self, duration: int, device: Device) -> simpy.Event:
-        flow = Flow(None, Fraction(duration), simpy.Event(self.env), (device,), joined=True)
+    def compute(self, duration: int, device: Device, share: int) -> simpy.Event:
+        flow = Flow(None, Fraction(duration), simpy.Event(self.env), (device,), share, joined=True)
         self._enter(flow)
         return flow.done
 
@@ -155,13 +156,17 @@ class Network:
                     self.env.process(self._end(flow, flow.end))
 
     def _slowdown(self, flow: Flow) -> Fraction:
-        """By what it meets on its devices: kernels meet communication, communication meets kernels."""
+        """By what it meets on its devices: kernels meet communication and other kernels, communication kernels."""
         meets_kernels = flow.transfer is not None
         slowest = 1.0
         for device in flow.devices:
             if any(device in other.devices and (other.transfer is None) == meets_kernels for other in self.flows):
                 slowest = max(slowest, self.slowdowns[device][meets_kernels])
-        return Fraction(slowest)
+        return Fraction(slowest) * (self._crowding(flow) if flow.share else 1)
+
+    def _crowding(self, kernel: Flow) -> Fraction:
+        shares = sum(other.share for other in self.flows if other.devices == kernel.devices)
+        return max(Fraction(1), Fraction(shares, 1024))
 
     def _end(self, flow: Flow, end: int) -> Process:
         yield self.env.at(end)
@@ -246,6 +251,7 @@ class Oracle:
         self.rounds: dict[Key, list[tuple[int, int, simpy.Event]]] = {}
         self.clocks = [0] * len(job.ranks)
         self.communicating: set[Device] = set()
+        self.computing: defaultdict[Device, set[int]] = defaultdict(set)  # streams with kernels
 
     def run(self) -> Outcome:
         for rank in range(len(self.job.ranks)):
@@ -417,11 +423,18 @@ class RankOracle:
         self._issue(self.streams[record.stream], timed, launch=not record.flags & WITHIN_LAUNCH)
 
     def _kernel(self, record: Record) -> Any:
-        """Communication slows it if the device has been used for communication when it is issued."""
-        duration = self.job.kernels[record.a][record.flags & LATER]
+        """Communication slows it if the device has been used for communication when it is issued, other kernels if
+        there have been some on two of the device's streams."""
+        duration, share = self.job.kernels[record.a][record.flags & LATER], self.job.kernels[record.a][2]
         device = (self.rank, self.streams[record.stream].device)
-        if duration > 0 and device in self.oracle.communicating and device in self.oracle.network.slowdowns:
-            return lambda: self._wait(self.oracle.network.compute(duration, device))
+        used = self.oracle.computing[device]
+        if duration > 0 and share > 0:
+            used.add(record.stream)
+        slowdowns = self.oracle.network.slowdowns.get(device)
+        meets_communication = device in self.oracle.communicating and slowdowns != (1.0, 1.0)
+        meets_kernels = len(used) > 1 and share > 0
+        if duration > 0 and slowdowns and (meets_communication or meets_kernels):
+            return lambda: self._wait(self.oracle.network.compute(duration, device, share))
         return lambda: self._wait(self.env.timeout(duration))
 
     def _wait(self, event: simpy.Event) -> Process:

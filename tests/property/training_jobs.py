@@ -14,7 +14,7 @@ class Script:
 
     def __init__(self, kernels: dict[int, int]) -> None:
         self.job = RankJob(
-            streams={COMPUTE: 0, COMMUNICATE: 0}, kernels={number: (ns, 2_000) for number, ns in kernels.items()}
+            streams={COMPUTE: 0, COMMUNICATE: 0}, kernels={number: (ns, 2_000, 1024) for number, ns in kernels.items()}
         )
         self.delta_ns = 0
         self.names = 0

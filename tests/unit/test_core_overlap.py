@@ -194,3 +194,40 @@ def test_changes_and_traffic_that_make_no_sense_are_refused() -> None:
         network.add_background([(7, 1.0)], INFINITE, 0, 1)
     with pytest.raises(ValueError, match="hint: it must stop after it starts"):
         network.add_background([(0, 1.0)], INFINITE, 5, 5)
+
+
+# --- kernels on several streams
+
+
+def ends_of_kernels(shares: tuple[int, int], *, defined: bool = True) -> list[int]:
+    """Of two kernels of 1,000 ns that begin at 0 and 100 on two streams."""
+    made = Simulation(1, one_link())
+    if defined:
+        made.define_device(0, 0, 1.0, 1.0)
+    made.define_stream(0, 0, 0)
+    made.define_stream(0, 1, 0)
+    for number, share in enumerate(shares, 1):
+        made.define_kernel(0, number, 1000, 1, share)
+    made.define_kernel(0, 3, 1, 1, 1)  # from here on, both streams have kernels
+    small = record(KERNEL, 0, 0, 3) + record(KERNEL, 0, 1, 3)
+    made.feed(0, small + record(KERNEL, 1, 0, 1) + record(KERNEL, 101, 1, 2))
+    made.close_rank(0)
+    made.advance()
+    return sorted(made.take_timeline().end_ns.tolist())[2:]
+
+
+def test_kernels_that_fill_a_device_share_it() -> None:
+    # For 100 ns the first is alone; then each runs at half its speed until the first has ended.
+    assert ends_of_kernels((1024, 1024)) == [1 + 100 + 2 * 900, 1 + 2000]
+
+
+def test_kernels_that_fit_side_by_side_do_not_slow_each_other() -> None:
+    assert ends_of_kernels((512, 512)) == [1001, 1101]
+    assert ends_of_kernels((1024, 0)) == [1001, 1101]
+    assert ends_of_kernels((1024, 1024), defined=False) == [1001, 1101]
+
+
+def test_each_is_slower_by_what_they_fill_together() -> None:
+    first, second = ends_of_kernels((1024, 512))
+    assert first == 1 + 100 + 900 * 3 // 2
+    assert second == first + 1000 - 900
