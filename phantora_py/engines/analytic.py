@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 
-from phantora_py.engines import attention, gemm, generated, roofline, traffic
+from phantora_py.engines import attention, convolution, gemm, generated, roofline, traffic
 from phantora_py.engines.constants import (
     ARCHITECTURES,
     CONVOLUTION_RATE,
+    DIRECT_FLOPS,
     FACTORISATION_RATE,
     FP8_ENERGY,
     GROUPED_RATE,
@@ -61,9 +62,10 @@ class AnalyticEngine:
             return "launch", cycles / self._gpu.clock_khz * 1e6, False
         if work := generated.find_generated(signature):
             return self._generated(work)
+        if convolved := convolution.find_convolution(signature):
+            return "convolution", self._convolution_ns(convolved), False
         if product := gemm.find_product(signature):
-            kind = "convolution" if signature.base_op in gemm.CONVOLUTIONS else "gemm"
-            return kind, self._product_ns(product, _relative_rate(signature)), False
+            return "gemm", self._product_ns(product, _relative_rate(signature)), False
         if attended := attention.find_attention(signature):
             return _kind(attended), self._attention_ns(attended), False
         if moved := traffic.find_traffic(signature):
@@ -83,6 +85,17 @@ class AnalyticEngine:
             return self._constants.gemm.floor_ns
         burst_ns = gemm.burst_ns(product, self._gpu, self._constants.gemm)
         return self._limited(burst_ns, product.flops, product.dtype) / relative_rate
+
+    def _convolution_ns(self, work: convolution.Convolution) -> float:
+        """Groups may be so narrow that tiles of products would mostly be empty: depthwise, above all."""
+        product_ns = self._product_ns(work.product, CONVOLUTION_RATE)
+        return min(product_ns, self._direct_ns(work)) if work.groups > 1 else product_ns
+
+    def _direct_ns(self, work: convolution.Convolution) -> float:
+        """Value by value on CUDA cores, which load or issue for as long as it takes."""
+        moved = traffic.Traffic("elementwise", work.passes * work.pass_bytes, launches=max(work.passes, 1))
+        rate = self._gpu.sm_count * self._gpu.clock_khz * 1e3 * DIRECT_FLOPS / 1e9
+        return max(self._memory_ns(moved), work.flops / rate)
 
     def _attention_ns(self, work: attention.Attention) -> float:
         constants = self._constants.attention[work.implementation]
@@ -129,6 +142,4 @@ def _relative_rate(signature: Signature) -> float:
     """Rate of kernels that are like a plain product, but slower."""
     if signature.kernel.endswith(gemm.WORK):
         return FACTORISATION_RATE
-    if signature.base_op in gemm.CONVOLUTIONS:
-        return CONVOLUTION_RATE
     return GROUPED_RATE if signature.base_op in gemm.GROUPED else 1.0

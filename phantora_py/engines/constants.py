@@ -94,6 +94,10 @@ FP8_EFFICIENCY: Final = 0.65
 CONVOLUTION_RATE: Final = 0.75
 """Rate of an implicit product relative to a plain one (assumed)."""
 
+DIRECT_FLOPS: Final = 32
+"""Operations a cycle of an SM in a convolution without tensor cores: two loads for each multiply-add, of 32 values a
+cycle (assumed)."""
+
 FACTORISATION_RATE: Final = 0.3
 """Rate of factorisations and solves relative to a product of as many operations (assumed)."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from phantora_py.engines.constants import FP8_EFFICIENCY, GemmConstants
 from phantora_py.gpus import Gpu
-from phantora_py.signature import DTYPE_BYTES, Scalar, Signature, Tensor
+from phantora_py.signature import DTYPE_BYTES, Signature, Tensor
 
 TILES = (
     (256, 256),
@@ -205,48 +205,6 @@ def _share(rows: int, groups: int) -> int:
     return math.ceil(rows / groups)
 
 
-def _convolution(signature: Signature) -> Product | None:
-    """A convolution as an implicit product: every output position times every filter."""
-    images = _matrices(signature)
-    if len(images) < 2:
-        return None
-    x, weight = images[0], images[1]
-    positions = _output_positions(x.shape, weight.shape, signature.scalars)
-    groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
-    filters, depth = weight.shape[0] // groups, math.prod(weight.shape[1:])
-    dtype = multiplied_type(signature, x.dtype)
-    return Product(x.shape[0] * positions, filters, depth, groups, dtype, x.element_bytes, x.element_bytes)
-
-
-def _output_positions(x: Sequence[int], weight: Sequence[int], scalars: Sequence[Scalar]) -> int:
-    """Output positions from the first three lists of the op's scalars. `convolution` lists stride, padding, dilation;
-    `cudnn_convolution` padding, stride, dilation: told apart because a stride is never 0."""
-    spatial = len(x) - 2
-    lists = [s for s in scalars if isinstance(s, tuple) and all(isinstance(v, int) for v in s) and len(s) == spatial]
-    first, second, dilation = (*lists, *[(1,) * spatial] * 3)[:3]
-    stride, padding = (second, first) if any(v == 0 for v in first) else (first, second)
-    total = 1
-    for i in range(spatial):
-        step, pad, spread = (int(v[i]) if isinstance(v[i], int) else 1 for v in (stride, padding, dilation))  # type: ignore[arg-type]
-        total *= max((x[2 + i] + 2 * pad - spread * (weight[2 + i] - 1) - 1) // max(step, 1) + 1, 1)
-    return total
-
-
-def _convolution_backward(signature: Signature) -> Product | None:
-    """Gradients of input and weight: twice the forward product."""
-    images = [tensor for tensor in signature.tensors if len(tensor.shape) >= 3]
-    if len(images) < 3:
-        return None
-    grad, x, weight = images[0], images[1], images[2]
-    positions = math.prod(grad.shape[2:])
-    groups = max(x.shape[1] // max(weight.shape[1], 1), 1)
-    depth = math.prod(weight.shape[1:])
-    dtype = multiplied_type(signature, x.dtype)
-    return Product(
-        x.shape[0] * positions, weight.shape[0] // groups, depth, 2 * groups, dtype, x.element_bytes, x.element_bytes
-    )
-
-
 _OPS: dict[str, Callable[[Signature], Product | None]] = {
     "mm": _plain(0),
     "bmm": _plain(0),
@@ -265,14 +223,5 @@ _OPS: dict[str, Callable[[Signature], Product | None]] = {
     "linear": _linear,
     "_grouped_mm": _grouped,
     "_scaled_grouped_mm": _grouped,
-    "convolution": _convolution,
-    "_convolution": _convolution,
-    "cudnn_convolution": _convolution,
-    "_conv_depthwise2d": _convolution,
-    "conv_depthwise3d": _convolution,
-    "slow_conv3d_forward": _convolution,
-    "convolution_backward": _convolution_backward,
-    "cudnn_convolution_transpose": _convolution,
 }
 GROUPED = frozenset(("_grouped_mm", "_scaled_grouped_mm"))
-CONVOLUTIONS = frozenset(name for name in _OPS if "conv" in name)

@@ -8,6 +8,7 @@ import pytest
 
 from phantora_py.engines import AnalyticEngine, FusedEngine
 from phantora_py.engines.attention import find_attention
+from phantora_py.engines.convolution import find_convolution
 from phantora_py.engines.engine import Cost
 from phantora_py.engines.gemm import find_product
 from phantora_py.engines.measured import product, tensor
@@ -232,16 +233,66 @@ def test_grouped_products_share_rows() -> None:
     assert (work.m, work.n, work.k, work.batch) == (256, 256, 512, 16)
 
 
-def test_convolution_counts_output_positions() -> None:
-    strided = op(
-        "convolution",
-        tensor("float16", 8, 64, 56, 56),
-        tensor("float16", 128, 64, 3, 3),
-        scalars=(None, (2, 2), (1, 1), (1, 1), False, (0, 0), 1),
-    )
-    work = find_product(strided)
+IMAGES = tensor("float16", 8, 64, 56, 56)
+FILTERS = tensor("float16", 128, 64, 5, 5)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        op("convolution", IMAGES, FILTERS, scalars=(None, (2, 2), (3, 3), (1, 1), False, (0, 0), 1)),
+        op("cudnn_convolution", IMAGES, FILTERS, scalars=((3, 3), (2, 2), (1, 1), 1, False, False, True)),
+        op("_conv_depthwise2d", IMAGES, FILTERS, scalars=((5, 5), None, (2, 2), (3, 3), (1, 1))),
+    ],
+)
+def test_convolutions_count_output_positions(signature: Signature) -> None:
+    work = find_convolution(signature)
     assert work is not None
-    assert (work.m, work.n, work.k) == (8 * 28 * 28, 128, 64 * 9)
+    side = (56 + 2 * 3 - 5) // 2 + 1
+    assert (work.product.m, work.product.n, work.product.k) == (8 * side * side, 128, 64 * 25)
+
+
+def test_a_transposed_convolution_does_what_a_gradient_does() -> None:
+    lists = (1, 1), (2, 2), (1, 1)
+    narrow, wide = tensor("float16", 8, 128, 27, 27), tensor("float16", 8, 64, 55, 55)
+    mask = (True, False, False)
+    ops = (
+        op("convolution_backward", narrow, wide, FILTERS, scalars=(None, *lists, False, (0, 0), 1, mask)),
+        op("cudnn_convolution_transpose", narrow, FILTERS, scalars=((1, 1), (0, 0), (2, 2), (1, 1), 1, False, False)),
+        op("convolution", narrow, FILTERS, scalars=((2, 2), (1, 1), (1, 1), True, (0, 0), 1)),
+        op("convolution_backward", wide, narrow, FILTERS, scalars=(None, *lists, True, (0, 0), 1, mask)),
+    )
+    flops = 2 * 8 * 27 * 27 * 128 * 64 * 25
+    read_and_written = 2 * (narrow.numel + wide.numel + FILTERS.numel)
+    for each in ops:
+        work = find_convolution(each)
+        assert work is not None
+        assert (work.flops, work.pass_bytes) == (flops, read_and_written)
+
+
+def depthwise(taps: int, mask: tuple[bool, ...] = (), name: str = "cudnn_convolution", dtype: str = "bfloat16") -> int:
+    """Nanoseconds for 64 images of 512 channels, 56 by 56."""
+    images, weight = tensor(dtype, 64, 512, 56, 56), tensor(dtype, 512, 1, taps, taps)
+    padding = (taps // 2, taps // 2)
+    if mask:
+        scalars: tuple[Scalar, ...] = (None, (1, 1), padding, (1, 1), False, (0, 0), 512, mask)
+        return duration(op("convolution_backward", images, images, weight, scalars=scalars))
+    if name == "_conv_depthwise2d":
+        return duration(op(name, images, weight, scalars=((taps, taps), None, (1, 1), padding, (1, 1))))
+    return duration(op(name, images, weight, scalars=(padding, (1, 1), (1, 1), 512, False, False, True)))
+
+
+def test_depthwise_convolutions_cost_their_bytes_or_their_operations() -> None:
+    values = 64 * 512 * 56 * 56
+    bytes_ns = 2 * values * 2 / H100.hbm_bytes_per_s * 1e9
+    assert bytes_ns < depthwise(1) < 1.2 * bytes_ns
+    assert depthwise(1, dtype="float32") == pytest.approx(2 * depthwise(1), rel=0.1)
+    for taps in (3, 5, 7):
+        operations_ns = 2 * values * taps**2 / (132 * 1.98 * 32)
+        assert bytes_ns < depthwise(taps) == pytest.approx(operations_ns, rel=0.01)
+        assert depthwise(taps) == depthwise(taps, name="_conv_depthwise2d")
+        assert depthwise(taps, (True, False, False)) == depthwise(taps)
+        assert depthwise(taps, (True, True, False)) == pytest.approx(2 * depthwise(taps), rel=0.01)
 
 
 @pytest.mark.parametrize("backward", [False, True])
