@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from phantora_py.collectives import Plan
 from phantora_py.tokens import Lookup, Lookups
 
-FORWARD_KINDS = frozenset({"gemm", "attention", "attention_backward", "convolution", "embedding"})
+FORWARD_KINDS = frozenset({"gemm", "attention", "attention_backward", "convolution", "embedding", "recurrent"})
 """Kinds of cost (phantora_py.engines) that stand for forward or backward work: see docs/report.md, "Iterations"."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from phantora_py.engines import attention, convolution, gemm, generated, roofline, traffic
+from phantora_py.engines import attention, convolution, gemm, generated, recurrent, roofline, traffic
 from phantora_py.engines.constants import (
     ARCHITECTURES,
     CONVOLUTION_RATE,
@@ -64,6 +64,8 @@ class AnalyticEngine:
             return self._generated(work)
         if convolved := convolution.find_convolution(signature):
             return "convolution", self._convolution_ns(convolved), False
+        if network := recurrent.find_recurrent(signature):
+            return "recurrent", sum(times * self._product_ns(each, 1.0) for times, each in network.products()), False
         if product := gemm.find_product(signature):
             return "gemm", self._product_ns(product, _relative_rate(signature)), False
         if attended := attention.find_attention(signature):

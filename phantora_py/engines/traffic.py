@@ -420,6 +420,10 @@ def _table() -> dict[str, Rule]:
         "upsample_bilinear2d",
     )
     rules.update(dict.fromkeys((*pools, *(f"{name}_backward" for name in pools)), _pool))
+    rules["_thnn_fused_lstm_cell"] = _elementwise(outputs=1.5)  # four gates in; these, state and cell out
+    rules["_thnn_fused_lstm_cell_backward_impl"] = _elementwise(outputs=1.25)
+    rules["_thnn_fused_gru_cell"] = _elementwise(outputs=2)  # three gates in; five values and the state out
+    rules["_thnn_fused_gru_cell_backward"] = _elementwise(outputs=1.4)
     rules["native_dropout"] = _elementwise(outputs=1.5)
     rules["_fused_dropout"] = _elementwise(outputs=1.5)
     rules["randperm"] = _sort

@@ -12,6 +12,7 @@ from phantora_py.engines.convolution import find_convolution
 from phantora_py.engines.engine import Cost
 from phantora_py.engines.gemm import find_product
 from phantora_py.engines.measured import product, tensor
+from phantora_py.engines.recurrent import find_recurrent
 from phantora_py.gpus import find_gpu, gpu_names, with_power_limit
 from phantora_py.signature import Copy, Gemm, Scalar, Signature, Tensor
 
@@ -78,6 +79,7 @@ SIGNATURES = {
         op("where.self", tensor("bool", 4096, 4096), X, X),
         op("gt.Scalar", X, scalars=(0,)),
         op("native_dropout", X, scalars=(0.1, True)),
+        op("_thnn_fused_lstm_cell", X, X, tensor("bfloat16", 4096, 1024), scalars=(None, None)),
     ],
     "norm": [
         op("native_layer_norm", X, tensor("bfloat16", 4096), tensor("bfloat16", 4096), scalars=((4096,), 1e-5)),
@@ -307,6 +309,72 @@ def test_convolutions_follow_the_precision_of_their_call(backward: bool) -> None
     assert 0.3 < flops / duration(tf32) * 1e9 / H100.tf32_flops < 0.6
     half = replace(tf32, tensors=tuple(replace(each, dtype="bfloat16") for each in tensors))
     assert duration(half) == duration(replace(half, kernel=exact.kernel))
+
+
+# --- recurrent networks ----------------------------------------------------------------------------------------------
+
+LSTM, GRU = 2, 3
+
+
+def network(
+    mode: int,
+    x: Tensor,
+    hidden: int,
+    layers: int = 1,
+    *,
+    projected: int = 0,
+    batch_first: bool = False,
+    bidirectional: bool = False,
+    batch_sizes: tuple[int, ...] = (),
+    backward: bool = False,
+) -> Signature:
+    """A GRU has no cell: None is among its scalars then, as for a buffer of weights and dropout's state."""
+    absent = (None, None) if mode == GRU else (None,)
+    sizes = (mode, hidden, projected, layers, batch_first, 0.0, True, bidirectional, batch_sizes, None)
+    scalars = (4, *absent, *sizes, *([(True, True, True, True)] if backward else []))
+    weight = tensor(x.dtype, 4 * hidden, x.shape[-1])
+    return op("_cudnn_rnn_backward" if backward else "_cudnn_rnn", x, weight, scalars=scalars)
+
+
+def network_flops(signature: Signature) -> int:
+    work = find_recurrent(signature)
+    assert work is not None
+    return sum(times * product.flops for times, product in work.products())
+
+
+def test_networks_count_all_their_products() -> None:
+    x = tensor("bfloat16", 100, 32, 48)
+    step = 2 * 100 * 32 * 4 * 64
+    assert network_flops(network(LSTM, x, 64)) == step * (48 + 64)
+    assert network_flops(network(GRU, x, 64)) == step * (48 + 64) * 3 // 4
+    assert network_flops(network(LSTM, x, 64, 3)) == step * (48 + 64 + 2 * (64 + 64))
+    assert network_flops(network(LSTM, x, 64, 2, bidirectional=True)) == 2 * step * (48 + 64 + 128 + 64)
+    assert network_flops(network(LSTM, x, 64, projected=16)) == step * (48 + 16) + 2 * 100 * 32 * 64 * 16
+    forward, backward = (network(LSTM, x, 64, 3, backward=back) for back in (False, True))
+    assert network_flops(backward) == 2 * network_flops(forward)
+    swapped = network(LSTM, tensor("bfloat16", 32, 100, 48), 64, batch_first=True)
+    packed = network(LSTM, tensor("bfloat16", 100 * 32, 48), 64, batch_sizes=(32,) * 100)
+    assert find_recurrent(swapped) == find_recurrent(packed) == find_recurrent(network(LSTM, x, 64))
+
+
+def test_large_networks_cost_their_operations() -> None:
+    x = tensor("bfloat16", 1024, 128, 2048)
+    forward, backward = (network(LSTM, x, 2048, 2, backward=back) for back in (False, True))
+    flops = 2 * 1024 * 128 * 4 * 2048 * (2 * 2 * 2048)
+    assert 0.3 < flops / duration(forward) * 1e9 / H100.fp16_flops < 0.6
+    assert duration(backward) == pytest.approx(2 * duration(forward), rel=0.25)
+    cost = ENGINE.cost(forward)
+    assert (cost.kind, cost.guessed) == ("recurrent", False)
+    exact = network(LSTM, tensor("float32", 1024, 128, 2048), 2048, 2)
+    assert duration(exact) > 3 * duration(replace(exact, kernel="cudnnRNNForward/tf32"))
+
+
+def test_steps_of_small_networks_wait_for_one_another_and_layers_overlap() -> None:
+    step_ns = duration(op("mm", tensor("bfloat16", 1, 64), tensor("bfloat16", 64, 256)))
+    assert step_ns > ENGINE.floor_ns
+    one, four = (duration(network(LSTM, tensor("bfloat16", 1000, 1, 64), 64, layers)) for layers in (1, 4))
+    assert one == pytest.approx(1001 * step_ns, rel=0.05)
+    assert four == pytest.approx(1007 * step_ns, rel=0.05)
 
 
 # --- attention -------------------------------------------------------------------------------------------------------
