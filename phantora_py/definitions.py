@@ -432,7 +432,9 @@ class Definitions:
         number, uid, what = fields.integer("id", 1, MAX_DEFINITIONS), fields.blob("uid"), fields.text("what")
         size = fields.integer("size", 1, MAX_RANKS)
         index = fields.integer("index", 0, size - 1)
-        ranks = [member for member in fields.items("ranks", []) if type(member) is int]
+        ranks = fields.items("ranks", [])
+        if not all(type(member) is int and 0 <= member < self.world_size for member in ranks):
+            raise ProtocolError(f"host group with ranks {ranks!r:.80}, not of the {self.world_size} of the job")
         group = self._host_groups.get(uid) or HostGroup(len(self._host_groups) + 1, size, what, ranks)
         self._simulation.define_host_group(rank, number, group.number, size, host_group_cost_ns(what, size))
         self._host_groups[uid] = self.host_groups[group.number] = group

@@ -170,7 +170,7 @@ class Diagnosis:
         sends = obstacle.kind == "send"
         if self._catalogue.collectives[rank][obstacle.definition].is_signals:
             where = self._definitions.communicators[obstacle.name].where
-            reason = "it has not been given" if obstacle.absent else f"rank {peer} has other work before it"
+            reason = "no put_signal or barrier has given it" if obstacle.absent else f"rank {peer} has other work before it"
             return _Wait(f"signal {obstacle.sequence} of rank {peer} in {where}: {reason}", (peer,))
         size = self._message(rank, obstacle.definition, "send" if sends else "recv", peer)
         what = f"send {obstacle.sequence} to" if sends else f"receive {obstacle.sequence} from"

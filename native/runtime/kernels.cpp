@@ -85,6 +85,40 @@ const void* word_at(const char* data) {
   return word;
 }
 
+// Pointers that a kernel finds in device memory.
+constexpr size_t most_pointers = 1024;
+
+template <typename Visit>
+void each_pointer(const void* array, size_t bytes, Visit visit) {
+  for (size_t i = 0; i < std::min(bytes / sizeof(void*), most_pointers); ++i) {
+    const char* at = static_cast<const char*>(array) + i * sizeof(void*);
+    if (values::state(at, sizeof(void*)) != values::State::known) return;
+    visit(word_at(at));
+  }
+}
+
+// An array of pointers to memory of several ranks (symmetric memory): kernels read it.
+bool holds_other_ranks(const void* array, size_t bytes) {
+  bool found = false;
+  if (!virtual_memory::any_foreign()) return found;
+  each_pointer(array, bytes, [&found](const void* pointer) { found = found || virtual_memory::is_foreign(pointer); });
+  return found;
+}
+
+bool reaches_other_ranks(const void* pointer, size_t bytes) {
+  values::Lock lock;
+  return virtual_memory::is_foreign(pointer) || holds_other_ranks(pointer, bytes);
+}
+
+// Who may store in memory of other ranks may also wait there until these have stored in its own: of all that such an
+// array points to, nothing is known any more.
+void forget(const void* pointer, size_t bytes) {
+  if (!holds_other_ranks(pointer, bytes)) return values::mark_unknown(pointer, bytes);
+  each_pointer(pointer, bytes, [](const void* shared) {
+    if (auto mapping = virtual_memory::mapping(shared)) values::mark_unknown(mapping->base, mapping->bytes);
+  });
+}
+
 void note_foreign(const Kernel& kernel) {
   recorder::declare_guess("kernel " + kernel.name +
                           ", which is handed memory of other ranks: timed as if it were its own device's, and as if "
@@ -103,9 +137,9 @@ void overwrite(const Kernel& kernel, const Arguments& arguments, StreamId stream
     if (!data) continue;
     for (uint32_t at = 0; at + sizeof(void*) <= parameter.bytes; at += sizeof(void*)) {
       const void* pointer = word_at(data + at);
-      if (virtual_memory::is_foreign(pointer)) note_foreign(kernel);
       if (size_t bytes = blocks::reach(pointer)) {
-        values::submit(stream, [pointer, bytes] { values::mark_unknown(pointer, bytes); });
+        if (reaches_other_ranks(pointer, bytes)) note_foreign(kernel);
+        values::submit(stream, [pointer, bytes] { forget(pointer, bytes); });
       }
     }
   }
@@ -232,9 +266,8 @@ Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const 
   std::copy_n(shape.grid, 3, launch.grid);
   std::copy_n(shape.block, 3, launch.block);
   launch.resources = resources_of(kernel, shape);
-  std::optional<signals::Scope> signals;
-  if (kernel.signals) signals.emplace(kernel, arguments, *id);
   phantora::launch(*id, launch);
+  if (kernel.signals) signals::issue(kernel, arguments, *id);
   if (conditions::note_launch(kernel, arguments, *id)) return Result::launched;
   if (kernel.signals && signals::is_known(*kernel.signals)) return Result::launched;
   if (!owned && (!current_op() || kernel.description)) forget_results(kernel, arguments, *id);

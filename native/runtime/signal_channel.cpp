@@ -1,6 +1,7 @@
 #include "signal_channel.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -18,13 +19,17 @@ namespace phantora::signals {
 // holds one signal, and who would give a second waits until the first has been taken; here it is kept for its wait.
 class StoreExchange : public values::Exchange {
  public:
-  StoreExchange(ChannelPtr channel, const Stores& stores) : channel_(std::move(channel)) {
+  // The channel is locked.
+  StoreExchange(ChannelPtr channel, const Stores& stores) : channel_(std::move(channel)), pads_(channel_->pads_) {
+    if (stores.awaited.empty()) shown_ = stores.given;
+    if (stores.given.empty()) taken_ = stores.awaited;
     for (const Store& store : stores.given) given_.push_back({store.peer, next(channel_->given_[store.peer])});
     for (const Store& store : stores.awaited) awaited_.push_back({store.peer, next(channel_->awaited_[store.peer])});
     if (tells_everyone_alike()) given_ = {{exchange::everyone, given_.front().sequence}};
   }
 
   void start() override {
+    for (const Store& store : shown_) set_word(store.peer, channel_->me_, 1);
     for (const Signal& signal : given_) {
       exchange::send({channel_->data_, signal.sequence, channel_->me_, signal.peer, true, {}});
     }
@@ -38,6 +43,7 @@ class StoreExchange : public values::Exchange {
 
   void apply() override {
     exchange::Message taken;
+    for (const Store& store : taken_) set_word(channel_->me_, store.peer, 0);
     for (const Signal& signal : awaited_) {
       exchange::take(channel_->data_, signal.sequence, signal.peer, channel_->me_, &taken);
     }
@@ -56,10 +62,20 @@ class StoreExchange : public values::Exchange {
                        [this](const Signal& signal) { return signal.sequence == given_.front().sequence; });
   }
 
+  // What a pad shows of a signal.
+  void set_word(uint32_t of, uint32_t from, uint32_t value) const {
+    char* word = const_cast<char*>(pads_[of]) + (channel_->number_ * channel_->size_ + from) * sizeof value;
+    if (!virtual_memory::mapping(word)) return;  // the memory is gone
+    std::memcpy(word, &value, sizeof value);
+    values::mark_known(word, sizeof value);
+  }
+
   static uint64_t next(uint64_t& count) { return exchange::point_to_point + count++; }
 
   const ChannelPtr channel_;
+  const std::vector<const char*> pads_;
   std::vector<Signal> given_, awaited_;
+  std::vector<Store> shown_, taken_;  // in the pads: those of a barrier are taken as soon as they are given
 };
 
 namespace {
@@ -105,11 +121,14 @@ ChannelPtr Channel::find(const std::vector<const char*>& pads, uint64_t member, 
   std::lock_guard lock(table().mutex);
   ChannelPtr& channel = table().channels[key];
   if (!channel) channel.reset(new Channel(identity, static_cast<uint32_t>(member), number));
+  std::lock_guard channel_lock(channel->mutex_);
+  channel->pads_ = pads;
   return channel;
 }
 
 Channel::Channel(const Identity& identity, uint32_t member, uint64_t number)
-    : data_(exchange::number_of(identity.uid)),
+    : number_(number),
+      data_(exchange::number_of(identity.uid)),
       size_(static_cast<uint32_t>(identity.ranks.size())),
       me_(member),
       given_(size_),
@@ -171,7 +190,7 @@ void Channel::enqueue(const ChannelPtr& channel, const Stores& stores, StreamId 
 
 void Channel::issue(const ChannelPtr& channel, const Stores& stores, StreamId stream) {
   auto again = [channel, stores](StreamId launched) { enqueue(channel, stores, launched); };
-  if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(channel, stores, stream);
+  if (!captures::attach(stream, again)) enqueue(channel, stores, stream);
 }
 
 }  // namespace phantora::signals

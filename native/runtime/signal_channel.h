@@ -53,11 +53,13 @@ class Channel {
   uint32_t definition_of(const Stores& stores);
   static void enqueue(const ChannelPtr& channel, const Stores& stores, StreamId stream);
 
+  const uint64_t number_;
   const uint64_t data_;  // what messages call it
   const uint32_t size_;
   const uint32_t me_;
-  uint32_t comm_ = 0;  // the simulator's definition
-  std::mutex mutex_;   // held while signals are issued, so that their order is one for simulator and values
+  uint32_t comm_ = 0;              // the simulator's definition
+  std::mutex mutex_;               // held while signals are issued, so that their order is one for simulator and values
+  std::vector<const char*> pads_;  // of the latest use
   std::map<std::string, uint32_t> definitions_;
   std::vector<uint64_t> given_;    // so far, to each member
   std::vector<uint64_t> awaited_;  // likewise

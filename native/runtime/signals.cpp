@@ -141,7 +141,8 @@ class Use {
   void forget_results(StreamId stream) const {
     bool gathers = protocol_.moves == Moves::whole && protocol_.buffers == none;
     if (protocol_.output != none) forget(pointer(protocol_.output), bytes() * (gathers ? members() : 1), stream);
-    if (protocol_.buffers == none || (protocol_.only_if != none && number(protocol_.only_if) == 0)) return;
+    bool writes_buffers = protocol_.only_if == none || number(protocol_.only_if) != 0;
+    if (protocol_.buffers == none || !writes_buffers || scatters()) return;
     size_t offset = number(protocol_.offset) * element_bytes();
     for (const char* memory : pointers(protocol_.buffers)) forget(memory + offset, bytes(), stream);
   }
@@ -177,7 +178,7 @@ class Use {
 
   uint64_t bytes() const { return number(protocol_.count) * element_bytes(); }
 
-  // The two-shot kernel's fourth template argument: it keeps to the parts.
+  // The two-shot kernel's fourth template argument: each rank keeps its part of the result.
   bool scatters() const { return kernel_.name.find("ELb1ELb") != std::string::npos; }
 
   uint64_t moved_bytes() const {
@@ -221,22 +222,14 @@ const Protocol* protocol_of(std::string_view kernel) {
 
 bool is_known(const Protocol& protocol) { return protocol.parts != Parts::unknown; }
 
-Scope::Scope(const kernels::Kernel& kernel, const kernels::Arguments& arguments, StreamId stream)
-    : kernel_(kernel), arguments_(arguments), stream_(stream) {
-  if (kernel.signals->parts != Parts::collective) return;
+void issue(const kernels::Kernel& kernel, const kernels::Arguments& arguments, StreamId stream) {
   const Use use(kernel, arguments);
-  if (ChannelPtr channel = use.channel()) Channel::issue(channel, use.exchange(*channel), stream);
-}
-
-Scope::~Scope() {
-  const Use use(kernel_, arguments_);
-  use.forget_results(stream_);
-  if (ChannelPtr channel = use.channel()) {
-    Channel::issue(channel, use.signals(*channel), stream_);
-  } else {
-    recorder::declare_guess("kernel " + kernel_.name +
-                            ", which may wait for what other streams or ranks store: it waits for none");
-  }
+  ChannelPtr channel = use.channel();
+  if (channel && kernel.signals->parts == Parts::collective) Channel::issue(channel, use.exchange(*channel), stream);
+  use.forget_results(stream);
+  if (channel) return Channel::issue(channel, use.signals(*channel), stream);
+  recorder::declare_guess("kernel " + kernel.name +
+                          ", which may wait for what other streams or ranks store: it waits for none");
 }
 
 }  // namespace phantora::signals

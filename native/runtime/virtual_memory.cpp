@@ -221,6 +221,8 @@ class Space {
     return Origin{physical.rank, place, device::physical(physical.properties.device)};
   }
 
+  bool any_foreign() const { return any_foreign_; }
+
   bool is_foreign(const void* at) {
     if (!any_foreign_) return false;
     std::lock_guard lock(mutex_);
@@ -428,6 +430,7 @@ Handle retain(const void* at) { return space().retain(at); }
 std::optional<Properties> properties(Handle handle) { return space().properties(handle); }
 std::optional<Mapping> mapping(const void* at) { return space().mapping(at); }
 std::optional<Origin> origin(const void* at) { return space().origin(at); }
+bool any_foreign() { return space().any_foreign(); }
 bool is_foreign(const void* at) { return space().is_foreign(at); }
 uint32_t handle_types(Handle handle) { return space().handle_types(handle); }
 Handle create_multicast(const MulticastProperties& properties) { return space().create_multicast(properties); }

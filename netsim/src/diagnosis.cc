@@ -15,6 +15,15 @@ bool asks(Kind kind) {
   return kind == Kind::sync || kind == Kind::query || kind == Kind::event_time || kind == Kind::host_sync;
 }
 
+// A kernel at the head is under way, if nobody acts; what stands behind it may not be.
+const Item& first_that_waits(const Stream& stream) {
+  for (size_t i = 0; i < stream.queue.size(); ++i) {
+    const Kind kind = stream.queue[i].kind;
+    if (kind == Kind::collective || kind == Kind::stream_wait) return stream.queue[i];
+  }
+  return stream.queue.front();
+}
+
 // One that has ended may have left its place to another.
 bool is_of(const Transfer& transfer, LaunchId launch) {
   return (transfer.sender.come && transfer.sender.launch == launch) ||
@@ -86,7 +95,7 @@ Obstacle Diagnosis::why(const Rank& rank, const Wait& wait) const {
 // What the head of the stream's queue waits for.
 Obstacle Diagnosis::why(const Rank& rank, const Stream& stream, int depth) const {
   if (depth == 0 || stream.queue.empty()) return {};  // streams may wait for one another in a circle
-  const Item& head = stream.queue.front();
+  const Item& head = first_that_waits(stream);
   if (head.kind == Kind::stream_wait) return why(rank, rank.recordings[RecordingId{head.subject}], depth - 1);
   if (head.kind == Kind::kernel) return {.kind = Obstacle::Kind::kernel, .definition = head.definition};
   return head.point_to_point ? why(state_.launches[LaunchId{head.subject}], head)

@@ -150,7 +150,7 @@ def test_a_signal_that_nobody_gives() -> None:
     said = stuck(program, ended=(0, 1))
     assert (
         "rank 2 waits, since 0.000000 s, for signal 0 of rank 1 in symmetric memory, channel 0 (ranks 0-2): "
-        "it has not been given"
+        "no put_signal or barrier has given it"
     ) in said
 
 

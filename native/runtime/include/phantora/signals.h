@@ -20,23 +20,12 @@ struct Protocol;  // what a kernel signals, and which of its arguments say to wh
 // By the kernel's symbol. Null: it does not signal.
 const Protocol* protocol_of(std::string_view kernel);
 
-// Whether Scope says all that such a kernel writes for others to see.
+// Whether issue() says all that such a kernel writes for others to see.
 bool is_known(const Protocol& protocol);
 
-// Lives while such a kernel is issued: what it moves between ranks comes before it on the stream, then what it writes
-// becomes unknown, then come its signals.
-class Scope {
- public:
-  Scope(const kernels::Kernel& kernel, const kernels::Arguments& arguments, StreamId stream);
-  ~Scope();
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-
- private:
-  const kernels::Kernel& kernel_;
-  const kernels::Arguments& arguments_;
-  StreamId stream_;
-};
+// Such a kernel has been issued. What it moves between ranks follows on the stream; then what it writes becomes
+// unknown, then come its signals. In a graph that is being captured they are part of the kernel's node.
+void issue(const kernels::Kernel& kernel, const kernels::Arguments& arguments, StreamId stream);
 
 }  // namespace signals PHANTORA_EXPORT
 }  // namespace phantora

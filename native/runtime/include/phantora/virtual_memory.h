@@ -58,6 +58,7 @@ struct Origin {
   int device;  // physical ordinal
 };
 std::optional<Origin> origin(const void* at);  // none of multicast addresses
+bool any_foreign();                            // is any of what follows mapped?
 bool is_foreign(const void* at);               // memory of another process, or a multicast address
 
 // Multicast objects are handles too: mapped, released and handed on as memory is, but they take none. What is stored
