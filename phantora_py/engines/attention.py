@@ -29,14 +29,21 @@ class Attention:
     dim_v: int
     causal: bool
     dtype: str
+    window: int | None = None
+    """If causal, the last so many keys at most that a query sees; None: all."""
+
+    @property
+    def most_keys(self) -> int:
+        """That any query sees."""
+        return self.keys if self.window is None else min(self.window, self.keys)
 
     @property
     def kept(self) -> float:
         """Query-key pairs of a head that the mask leaves."""
-        pairs = float(self.queries) * self.keys
+        pairs = float(self.queries) * self.most_keys
         if not self.causal:
             return pairs
-        short = min(self.queries, self.keys)
+        short = max(self.most_keys - max(self.keys - self.queries, 0), 0)  # queries that see fewer
         return pairs - short * (short - 1) / 2
 
     @property
@@ -60,13 +67,26 @@ def burst_ns(work: Attention, gpu: Gpu, constants: AttentionConstants, floor_ns:
     rows = work.keys if work.backward else work.queries
     blocks = max(math.ceil(rows / _ROWS), 1)
     ctas = blocks * work.heads * work.batch
-    # Tiles on the edge are computed whole: the last rows, and under a causal mask half a tile for each block.
+    # Tiles on the edge are computed whole: the last rows, and those of the mask.
     padded = work.flops * blocks * _ROWS / max(rows, 1)
-    padded *= 1 + (_ROWS / (work.keys + _ROWS) if work.causal else 0.0)
+    padded *= 1 + _edges(work)
     mean_ns = padded / max(ctas, 1) / rate
     longest_ns = mean_ns * (2 - 1 / blocks if work.causal else 1.0)
+    if work.window is not None:
+        longest_ns = min(longest_ns, mean_ns * work.most_keys * work.queries / max(work.kept, 1.0))
     waves = ctas / gpu.sm_count
     return floor_ns + max(waves * mean_ns, longest_ns) + max(waves, 1.0) * constants.cta_overhead_ns
+
+
+def _edges(work: Attention) -> float:
+    """What a mask leaves out but tiles on its edge compute, relative to what it leaves: half a tile for each block on
+    the diagonal, and as much where a window begins."""
+    if not work.causal:
+        return 0.0
+    if work.window is None:
+        return _ROWS / (work.keys + _ROWS)
+    edges = 2 - work.most_keys / max(work.keys, 1)
+    return edges * _ROWS / 2 * work.queries / max(work.kept, 1.0)
 
 
 def _width(work: Attention, constants: AttentionConstants) -> float:

@@ -72,11 +72,12 @@ def _traffic(signature: Signature, facts: dict[str, Scalar]) -> Traffic:
 
 
 def _attention(signature: Signature, facts: dict[str, Scalar]) -> Attention | None:
-    """FlexAttention. A mask that compares positions is taken as causal."""
+    """FlexAttention. A mask that orders positions is taken as causal, within a window if it has one."""
     extents = sizes(facts, "ZQ", "HQ", "Q_LEN", "KV_LEN", "QK_HEAD_DIM", "V_HEAD_DIM")
     factor = first_operand(signature)
     if extents is None or factor is None:
         return None
     batch, heads, queries, keys, dim_qk, dim_v = extents
     backward, causal = "BLOCK_M1" in facts, bool(facts.get("ordered_mask"))
-    return Attention("flex", backward, batch, heads, queries, keys, dim_qk, dim_v, causal, factor.dtype)
+    window = integer(facts, "mask_window") or None
+    return Attention("flex", backward, batch, heads, queries, keys, dim_qk, dim_v, causal, factor.dtype, window)

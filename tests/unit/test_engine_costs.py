@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from phantora_py.engines import AnalyticEngine, FusedEngine
-from phantora_py.engines.attention import find_attention
+from phantora_py.engines.attention import Attention, find_attention
 from phantora_py.engines.convolution import find_convolution
 from phantora_py.engines.engine import Cost
 from phantora_py.engines.gemm import find_product
@@ -410,6 +410,16 @@ def test_packed_sequences_attend_within_themselves() -> None:
     work = find_attention(op("_flash_attention_forward", packed, packed, packed, lengths, lengths, scalars=(0.0, True)))
     assert work is not None
     assert (work.batch, work.queries, work.keys) == (8, 1024, 1024)
+
+
+def test_a_window_leaves_the_last_keys() -> None:
+    def kept(queries: int, keys: int, window: int | None) -> float:
+        return Attention("flex", False, 1, 1, queries, keys, 64, 64, True, "bfloat16", window).kept
+
+    for queries, keys, window in ((6, 6, 2), (3, 6, 2), (3, 6, 5), (6, 6, 6), (6, 6, 9)):
+        seen = [min(keys - queries + i + 1, window) for i in range(queries)]
+        assert kept(queries, keys, window) == sum(seen)
+    assert kept(6, 6, None) == 21
 
 
 def test_causal_is_about_half() -> None:

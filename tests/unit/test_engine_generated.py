@@ -138,6 +138,16 @@ def test_flex_attention_costs_its_products() -> None:
     assert 2 * flex() < flex(backward=True) < 4 * flex()
 
 
+def test_flex_attention_within_a_window_costs_the_pairs_that_it_leaves() -> None:
+    causal = flex(Q_LEN=8192, KV_LEN=8192)
+    left = (8192 * 1024 - 1024 * 1023 / 2) / (8192 * 8193 / 2)
+    windowed = flex(Q_LEN=8192, KV_LEN=8192, mask_window=1024)
+    assert left < windowed / causal < 1.25 * left  # a window of 8 tiles has one more on its edges
+    assert flex(Q_LEN=8192, KV_LEN=8192, mask_window=8192) == pytest.approx(causal, rel=0.02)
+    assert flex(mask_window=128) < flex(mask_window=256) < flex(mask_window=2048) < flex()
+    assert flex(backward=True, mask_window=512) == pytest.approx(3 * flex(mask_window=512), rel=0.3)
+
+
 def test_products_of_unknown_size_are_guessed() -> None:
     tensors = [("in", BF16, 1 << 20), ("mut", BF16, 1 << 20)]
     code = {"reads": [1, 0], "writes": [0, 1], "products": 2}

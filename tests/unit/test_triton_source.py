@@ -2,7 +2,7 @@
 
 import pytest
 
-from phantora_launcher.rank.triton_source import KernelSource, Use, read_kernel
+from phantora_launcher.rank.triton_source import AttentionMask, KernelSource, Use, read_kernel
 
 
 def read(source: str, name: str = "kernel", helpers: dict[str, str] | None = None) -> KernelSource:
@@ -93,14 +93,29 @@ def bounded(indices, length=None):
 
 @pytest.mark.parametrize("mask", ["tmp1 >= tmp2", "tmp2 <= tmp1", "tl.full([1], 3, tl.int32) > tmp1 - tmp2"])
 def test_masks_that_order_positions(mask: str) -> None:
-    assert masked_attention(mask).compares_indices
+    assert masked_attention(mask).mask == AttentionMask()
+
+
+@pytest.mark.parametrize(
+    ("mask", "window"),
+    [
+        ("(tmp1 >= tmp2) & (tmp1 - tmp2 < 100)", 100),
+        ("tl.full([1], True, tl.int1) & (tmp2 <= tmp1) & (tmp2 > tmp1 - tl.full([1], 100, tl.int64))", 100),
+        ("(tmp1 - tmp2 <= 100) & (tmp2 - tmp1 <= 100)", 201),
+        ("(tmp1 >= tmp2) & (tmp1 - tmp2 < 100) & (tmp1.to(tl.int64) - tmp2 < 50)", 50),
+        ("(tmp1 >= tmp2) | (tmp1 - tmp2 < 100)", None),
+        ("(tmp1 >= tmp2) & (tmp1 - tmp2 < tl.load(lengths))", None),
+    ],
+)
+def test_windows_are_bounds_on_both_sides(mask: str, window: int | None) -> None:
+    assert masked_attention(mask).mask == AttentionMask(window)
 
 
 @pytest.mark.parametrize(
     "mask", ["tl.full([1], True, tl.int1)", "tmp1 == tmp2", "tmp2 < 512", "tmp2 < tl.load(lengths + tmp1)"]
 )
 def test_bounds_are_no_order_of_positions(mask: str) -> None:
-    assert not masked_attention(mask).compares_indices
+    assert masked_attention(mask).mask is None
 
 
 @pytest.mark.parametrize(

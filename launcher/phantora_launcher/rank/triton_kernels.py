@@ -178,8 +178,10 @@ def _describe_source(
         reads, writes = (use.reads, use.writes) if use is not None else (0, 0)
         lines.append(f"argument\t{argument}\t{reads}\t{writes}\t{_DTYPES[kind[1:]] if kind.startswith('*') else ''}")
     lines.append(f"number\tproducts\t{kernel.products}")
-    if kernel.compares_indices:
+    if kernel.mask is not None:
         lines.append("number\tordered_mask\t1")
+        if kernel.mask.window is not None:
+            lines.append(f"number\tmask_window\t{kernel.mask.window}")
     for key, value in sorted({**kernel.constants, **constants}.items()):
         value = constants.get(value, value) if isinstance(value, str) else value
         if isinstance(value, int):

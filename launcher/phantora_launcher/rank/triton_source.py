@@ -10,18 +10,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from phantora_launcher.rank.attention_mask import AttentionMask, find_mask
+from phantora_launcher.rank.triton_syntax import HARMLESS, Lookup, assignments, callee, is_load
+
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*|[xyz]numel|r[0-9]*_?numel")
 """Names whose values a cost may follow from: sizes in templates, iteration spaces."""
 
 _LANGUAGE = frozenset({"tl", "language", "tl_math", "math", "libdevice", "core"})
 """Modules of Triton whose functions touch memory only if their name says so."""
-_HARMLESS = frozenset(
-    {"range", "min", "max", "len", "print", "float", "int", "bool", "abs", "sum", "isinstance", "tuple"}
-)
 _ABOUT_TYPE = frozenset({"dtype", "type", "shape"})
 """Attributes of a pointer that say nothing of where it points."""
-_POSITIONS = frozenset({"m", "n"})
-"""What attention templates call the positions of a query and of a key where they apply a mask."""
 
 
 @dataclass
@@ -43,11 +41,8 @@ class KernelSource:
     """Values by name; a string is the name of the argument that has the value."""
     products: int
     """Calls of tl.dot, in helper functions too."""
-    compares_indices: bool
-    """The mask of an attention template orders queries and keys: queries see a part of the keys."""
-
-
-Lookup = Callable[[str], "ast.FunctionDef | None"]
+    mask: AttentionMask | None
+    """That of an attention template, if it orders queries and keys: queries see a part of the keys."""
 
 
 def read_kernel(source: str, name: str, find_helper: Callable[[str], str | None] | None = None) -> KernelSource | None:
@@ -79,7 +74,7 @@ def read_kernel(source: str, name: str, find_helper: Callable[[str], str | None]
         {argument: use for argument, use in body.uses.items() if use.reads or use.writes},
         _constants(function, set(arguments)),
         body.products,
-        _compares_indices(function, look_up),
+        find_mask(function, look_up),
     )
 
 
@@ -115,7 +110,7 @@ class _Body:
             setattr(self.uses[name], what, getattr(self.uses[name], what) + len(loops))
 
     def _follow_assignments(self) -> None:
-        pairs = [pair for node in ast.walk(self.function) for pair in _assignments(node)]
+        pairs = [pair for node in ast.walk(self.function) for pair in assignments(node)]
         changed = True
         while changed:
             changed = False
@@ -132,7 +127,7 @@ class _Body:
             return self._origins.get(node.id, frozenset())
         if isinstance(node, ast.Attribute) and node.attr in _ABOUT_TYPE:
             return frozenset()
-        if isinstance(node, ast.Call) and _is_load(node):
+        if isinstance(node, ast.Call) and is_load(node):
             return frozenset()
         origins: frozenset[str] = frozenset()
         for child in ast.iter_child_nodes(node):
@@ -147,18 +142,18 @@ class _Body:
             self._visit(list(ast.iter_child_nodes(node)), inner)
 
     def _call(self, call: ast.Call, loop: int) -> None:
-        name, receiver = _callee(call)
+        name, receiver = callee(call)
         if name == "dot" or name == "dot_scaled":
             self.products += 1
         if receiver is not None and not (isinstance(receiver, ast.Name) and receiver.id in _LANGUAGE):
             self._method(call, name, receiver, loop)
-        elif receiver is None and name in _HARMLESS:
+        elif receiver is None and name in HARMLESS:
             return
         elif receiver is None:
             self._function(call, name, loop)
         elif _writes(name):
             self._store(_first(call), loop, reads="atomic" in name)
-        elif _is_load(call):
+        elif is_load(call):
             self._note(_first(call), "reads", loop)
 
     def _method(self, call: ast.Call, name: str, receiver: ast.expr, loop: int) -> None:
@@ -169,7 +164,7 @@ class _Body:
             return
         if _writes(name):
             self._store(receiver, loop, reads="atomic" in name)
-        elif _is_load(call):
+        elif is_load(call):
             self._note(receiver, "reads", loop)
 
     def _function(self, call: ast.Call, name: str, loop: int) -> None:
@@ -205,20 +200,8 @@ class _Body:
                 self._passes.setdefault((name, what), set()).add(loop)
 
 
-def _callee(call: ast.Call) -> tuple[str, ast.expr | None]:
-    """The function's name, and what it is a member of."""
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr, call.func.value
-    return (call.func.id, None) if isinstance(call.func, ast.Name) else ("", None)
-
-
 def _writes(name: str) -> bool:
     return "store" in name or name.startswith("atomic") or "scatter" in name
-
-
-def _is_load(call: ast.Call) -> bool:
-    name = _callee(call)[0]
-    return "load" in name or name == "gather"
 
 
 def _first(call: ast.Call) -> ast.expr | None:
@@ -234,31 +217,11 @@ def _bound(function: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, ast
     yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None)
 
 
-def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Names with the values that they get."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _unpacked(target, node.value)
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-        yield from _unpacked(node.target, node.value)
-    elif isinstance(node, ast.For):
-        yield from _unpacked(node.target, node.iter)
-
-
-def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    if isinstance(target, ast.Name):
-        yield target.id, value
-    elif isinstance(target, ast.Tuple):
-        parts = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts) else None
-        for i, element in enumerate(target.elts):
-            yield from _unpacked(element, parts[i] if parts is not None else value)
-
-
 def _constants(function: ast.FunctionDef, arguments: set[str]) -> dict[str, int | str]:
     """Sizes: numbers assigned to a name, once and at the top, or arguments that are passed on under another."""
     constants: dict[str, int | str] = {}
     for statement in function.body:
-        for name, value in _assignments(statement):
+        for name, value in assignments(statement):
             if not _CONSTANT.fullmatch(name):
                 continue
             if isinstance(value, ast.Constant) and isinstance(value.value, int):
@@ -271,56 +234,3 @@ def _constants(function: ast.FunctionDef, arguments: set[str]) -> dict[str, int 
         if _CONSTANT.fullmatch(argument):
             constants.setdefault(argument, argument)
     return constants
-
-
-def _compares_indices(function: ast.FunctionDef, look_up: Lookup) -> bool:
-    """Whether `mask_mod_output`, here or in a function called from here, comes from an order of query and key position.
-
-    Templates go on to mask what lies beyond the last key: an order too, but of a position and a length.
-    """
-    seen: set[str] = set()
-    waiting = [function]
-    while waiting:
-        each = waiting.pop()
-        seen.add(each.name)
-        if _is_ordered("mask_mod_output", _values(each)):
-            return True
-        for node in ast.walk(each):
-            callee = _callee(node)[0] if isinstance(node, ast.Call) else ""
-            helper = look_up(callee) if callee and callee not in seen and callee not in _HARMLESS else None
-            if helper is not None:
-                waiting.append(helper)
-    return False
-
-
-def _values(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
-    """All that each name is ever assigned."""
-    values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        for name, value in _assignments(node):
-            values.setdefault(name, []).append(value)
-    return values
-
-
-def _is_ordered(result: str, values: dict[str, list[ast.expr]]) -> bool:
-    """Whether a comparison that `result` comes from has both positions in it."""
-    return any(
-        isinstance(node, ast.Compare)
-        and isinstance(node.ops[0], (ast.GtE, ast.LtE, ast.Gt, ast.Lt))
-        and _POSITIONS.issubset(part.id for part in _sources(node, values) if isinstance(part, ast.Name))
-        for node in _sources(ast.Name(result), values)
-    )
-
-
-def _sources(value: ast.AST, values: dict[str, list[ast.expr]]) -> Iterator[ast.AST]:
-    """Parts of `value` and of all that it is computed from, down to positions and to what is loaded."""
-    seen: set[str] = set()
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, ast.Name) and node.id not in seen | _POSITIONS:
-            seen.add(node.id)
-            waiting += values.get(node.id, ())
-        if not (isinstance(node, ast.Call) and _is_load(node)):
-            waiting += ast.iter_child_nodes(node)
