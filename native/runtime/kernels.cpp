@@ -130,7 +130,8 @@ void note_foreign(const Kernel& kernel) {
 void overwrite(const Kernel& kernel, const Arguments& arguments, StreamId stream) {
   const Description* description = kernel.description.get();
   for (size_t i = 0; i < kernel.code.parameters.size(); ++i) {
-    bool told = description && i < description->arguments().size();
+    // A number may be an address.
+    bool told = description && i < description->arguments().size() && description->arguments()[i].is_tensor();
     if (told && description->arguments()[i].writes == 0) continue;
     const code::Parameter& parameter = kernel.code.parameters[i];
     const char* data = arguments.find(i, parameter);
