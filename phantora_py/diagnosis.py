@@ -21,6 +21,9 @@ _DISAGREEMENTS_SHOWN = 4
 _FURTHER_COMMUNICATOR = re.compile(r"//cuda//[1-9]\d*'")
 """Ends the key under which PyTorch's process group hands out the id of any NCCL communicator after its first."""
 
+_ROOM = "room for the next signal"
+"""In the name of a channel by which who waits for a signal tells that it is taken."""
+
 _CONDITION = re.compile("conditional node of a CUDA graph")
 """In what the runtime says that a launch of such a graph waits for."""
 
@@ -170,7 +173,8 @@ class Diagnosis:
         sends = obstacle.kind == "send"
         if self._catalogue.collectives[rank][obstacle.definition].is_signals:
             where = self._definitions.communicators[obstacle.name].where
-            reason = "no put_signal or barrier has given it" if obstacle.absent else f"rank {peer} has other work before it"
+            lacking = "no wait_signal has made it" if _ROOM in where else "no put_signal or barrier has given it"
+            reason = lacking if obstacle.absent else f"rank {peer} has other work before it"
             return _Wait(f"signal {obstacle.sequence} of rank {peer} in {where}: {reason}", (peer,))
         size = self._message(rank, obstacle.definition, "send" if sends else "recv", peer)
         what = f"send {obstacle.sequence} to" if sends else f"receive {obstacle.sequence} from"

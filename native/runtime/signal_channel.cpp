@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "phantora/activity.h"
@@ -15,8 +16,13 @@
 
 namespace phantora::signals {
 
-// Signals under way. The n-th of a member to another meets the n-th wait of that one for it. In truth a pad's word
-// holds one signal, and who would give a second waits until the first has been taken; here it is kept for its wait.
+namespace {
+
+constexpr std::string_view taken_suffix = "taken";
+
+}  // namespace
+
+// Signals under way. The n-th of a member to another meets the n-th wait of that one for it.
 class StoreExchange : public values::Exchange {
  public:
   // The channel is locked.
@@ -64,6 +70,7 @@ class StoreExchange : public values::Exchange {
 
   // What a pad shows of a signal.
   void set_word(uint32_t of, uint32_t from, uint32_t value) const {
+    if (pads_.empty()) return;
     char* word = const_cast<char*>(pads_[of]) + (channel_->number_ * channel_->size_ + from) * sizeof value;
     if (!virtual_memory::mapping(word)) return;  // the memory is gone
     std::memcpy(word, &value, sizeof value);
@@ -127,25 +134,38 @@ ChannelPtr Channel::find(const std::vector<const char*>& pads, uint64_t member, 
 }
 
 Channel::Channel(const Identity& identity, uint32_t member, uint64_t number)
-    : number_(number),
+    : identity_(identity),
+      number_(number),
       data_(exchange::number_of(identity.uid)),
       size_(static_cast<uint32_t>(identity.ranks.size())),
       me_(member),
       given_(size_),
-      awaited_(size_) {
+      awaited_(size_),
+      puts_(size_) {
   exchange::join(data_, me_, size_);
-  define_comm(identity, number);
+  define_comm();
 }
 
-void Channel::define_comm(const Identity& identity, uint64_t number) {
+// Made when something is put: barriers need none.
+const ChannelPtr& Channel::taken() {
+  if (taken_) return taken_;
+  Identity identity = identity_;
+  identity.uid += taken_suffix;
+  taken_.reset(new Channel(identity, me_, number_));
+  return taken_;
+}
+
+void Channel::define_comm() {
   comm_ = recorder::next_definition_id("comm");
   wire::Pack pack;
   pack.map(9).text("t").text("comm").text("id").integer(comm_);
-  pack.text("name").text("symmetric memory, channel " + std::to_string(number));
-  pack.text("uid").bytes(identity.uid).text("size").integer(size_).text("index").integer(me_);
-  pack.text("device").integer(identity.device).text("data").integer(static_cast<int64_t>(data_));
+  bool of_taken = identity_.uid.ends_with(taken_suffix);
+  std::string name = "symmetric memory, channel " + std::to_string(number_);
+  pack.text("name").text(of_taken ? name + ", room for the next signal" : name);
+  pack.text("uid").bytes(identity_.uid).text("size").integer(size_).text("index").integer(me_);
+  pack.text("device").integer(identity_.device).text("data").integer(static_cast<int64_t>(data_));
   pack.text("ranks").array(size_);
-  for (int rank : identity.ranks) pack.integer(rank);
+  for (int rank : identity_.ranks) pack.integer(rank);
   recorder::define(pack.str());
 }
 
@@ -177,9 +197,19 @@ uint32_t Channel::definition_of(const Stores& stores) {
   return slot->second;
 }
 
-// They come with a kernel, so they take no place of their own in the launch queue.
+// A pad's word holds one signal: who puts another waits until the one that was put there before has been taken.
 void Channel::enqueue(const ChannelPtr& channel, const Stores& stores, StreamId stream) {
   std::lock_guard lock(channel->mutex_);
+  bool puts = stores.awaited.empty(), waits = stores.given.empty();
+  for (const Store& store : puts ? stores.given : std::vector<Store>{}) {
+    if (channel->puts_[store.peer]++ > 0) move(channel->taken(), {.given = {}, .awaited = {store}}, stream);
+  }
+  move(channel, stores, stream);
+  if (waits) move(channel->taken(), {.given = stores.awaited, .awaited = {}}, stream);
+}
+
+// They come with a kernel, so they take no place of their own in the launch queue.
+void Channel::move(const ChannelPtr& channel, const Stores& stores, StreamId stream) {
   {
     activity::Issue issue(stream, "stores");
     uint32_t definition = channel->definition_of(stores);

@@ -49,10 +49,13 @@ class Channel {
 
   Channel(const Identity& identity, uint32_t member, uint64_t number);
 
-  void define_comm(const Identity& identity, uint64_t number);
+  void define_comm();
   uint32_t definition_of(const Stores& stores);
+  const ChannelPtr& taken();
   static void enqueue(const ChannelPtr& channel, const Stores& stores, StreamId stream);
+  static void move(const ChannelPtr& channel, const Stores& stores, StreamId stream);
 
+  const Identity identity_;
   const uint64_t number_;
   const uint64_t data_;  // what messages call it
   const uint32_t size_;
@@ -63,6 +66,8 @@ class Channel {
   std::map<std::string, uint32_t> definitions_;
   std::vector<uint64_t> given_;    // so far, to each member
   std::vector<uint64_t> awaited_;  // likewise
+  std::vector<uint64_t> puts_;     // of the given, by put_signal
+  ChannelPtr taken_;               // back to who has put them
 };
 
 }  // namespace phantora::signals

@@ -97,6 +97,27 @@ def check_signals() -> None:
     first, second, *_ = times(lambda: handle.put_signal(0) if RANK == 1 else handle.wait_signal(1) if RANK == 0 else 0)
     assert second < 0.1 < first, "rank 1 does not wait for who waits for it"
 
+    def twice() -> None:
+        for _ in range(2):
+            if RANK == 1:
+                handle.put_signal(0, channel=3)
+            elif RANK == 0:
+                handle.wait_signal(1, channel=3)
+
+    first, second, *_ = times(twice)
+    assert second > 2.0, "a pad holds one signal: rank 1's second waits until rank 0 has taken the first"
+
+    if RANK == 1:
+        handle.put_signal(0, channel=4)
+    meet()
+    assert handle.get_signal_pad(0)[4 * WORLD + 1].item() == 1
+    meet()
+    if RANK == 0:
+        handle.wait_signal(1, channel=4)
+    meet()
+    assert handle.get_signal_pad(0)[4 * WORLD + 1].item() == 0
+    meet()
+
 
 def check_graph() -> None:
     result = torch.zeros(SIZE, device="cuda")
