@@ -8,7 +8,7 @@ import pytest
 from fake_rank import EVENT_RECORD, LANE_BEGIN, STREAM_WAIT, SYNC, FakeEngine, FakeRank, packed, record
 
 from phantora_py.cluster import load_cluster
-from phantora_py.frames import FrameType
+from phantora_py.frames import FrameType, ProtocolError
 from phantora_py.job import Job, JobError
 from phantora_py.outbox import NullOutbox
 from phantora_py.placement import Placement
@@ -430,3 +430,22 @@ def test_many_ranks_are_told_together() -> None:
     lines = stuck(all_reduce_by(*range(7)), 8, ended=(7,))
     assert len(lines) == 3
     assert lines[0].startswith("ranks 0-6 wait, since 0.000000 s, for collective 0 of communicator 1 (ranks 0-7), ")
+
+
+# --- definitions that name ranks
+
+
+@pytest.mark.parametrize("ranks", [[0, 9], [0, -1], [0, "1"], [0, 1, 1], [1, 0]])
+def test_ranks_of_a_communicator_are_those_of_the_job(ranks: list[object]) -> None:
+    made = [FakeRank(0), FakeRank(1)]
+    made[0].comm(b"channel", 2, 0, 0, ranks=ranks)
+    with pytest.raises(ProtocolError, match="communicator with ranks"):
+        job_of(made)
+
+
+@pytest.mark.parametrize("ranks", [[0, 9], [0, -1], [0, "1"]])
+def test_ranks_of_a_host_group_are_those_of_the_job(ranks: list[object]) -> None:
+    made = [FakeRank(0), FakeRank(1)]
+    made[0].define("host_group", id=1, uid=b"h", size=2, index=0, what="gloo:barrier", ranks=ranks)
+    with pytest.raises(ProtocolError, match="host group with ranks"):
+        job_of(made)
