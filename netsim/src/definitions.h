@@ -64,7 +64,7 @@ class Definitions {
   void define_call(RankId rank, int64_t definition, int64_t comm, Call call);
   HostGroupId define_host_call(RankId rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns);
 
-  int32_t device(RankId rank, uint32_t stream) const;  // -1: not defined
+  int32_t device(RankId rank, uint32_t stream) const;           // -1: not defined
   const Slowdown* slowdown(RankId rank, int32_t device) const;  // null: not defined
   const KernelCost* kernel(RankId rank, uint64_t signature) const;
   const Call* call(RankId rank, uint64_t definition) const;

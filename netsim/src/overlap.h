@@ -1,6 +1,7 @@
 // What runs on one device at the same time slows each other down.
 //
-// Kernels that fill more than the device together share it: each runs as much slower as they would fill it over. A device that carries communication runs its kernels `compute` times slower; communication that has a member on a
+// Kernels that fill more than the device together share it: each runs as much slower as they would fill it over. A
+// device that carries communication runs its kernels `compute` times slower; communication that has a member on a
 // device with a running kernel is `communication` times slower, by the slowest of its devices. Links are shared as if
 // it were not: what a slowed flow leaves of its share, nobody takes.
 #pragma once

@@ -66,11 +66,11 @@ struct Recording {
 
 // A device of a rank on which what it does at once slows each other.
 struct Device {
-  int32_t number = 0;         // as the rank calls it
-  DeviceId overlap{};         // as the network does
-  bool slows = false;         // kernels and communication each other
-  bool communicates = false;  // something that other ranks take part in has been issued to it
-  bool is_shared = false;     // kernels that fill some of it have been issued to two streams
+  int32_t number = 0;              // as the rank calls it
+  DeviceId overlap{};              // as the network does
+  bool slows = false;              // kernels and communication each other
+  bool communicates = false;       // something that other ranks take part in has been issued to it
+  bool is_shared = false;          // kernels that fill some of it have been issued to two streams
   std::optional<StreamId> stream;  // the first of these
 };
 
