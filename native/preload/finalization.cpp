@@ -7,8 +7,9 @@
 
 namespace {
 
-// If somebody waits for the thread, the process does not end; PyTorch's own wait for its threads is as long.
-constexpr timespec patience = {.tv_sec = 10, .tv_nsec = 0};
+// If somebody waits for the thread, the process does not end. PyTorch waits for its own threads for 10 s, and goes on:
+// a thread that left just before would abort it after all.
+constexpr timespec patience = {.tv_sec = 30, .tv_nsec = 0};
 
 bool is_python_ending(const void* caller) {
   void* function = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
