@@ -3,15 +3,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
-#include <string>
 
 #include "phantora/memory.h"
-#include "phantora/recorder.h"
 #include "phantora/values.h"
 
 namespace phantora::graph_memory {
@@ -28,17 +24,7 @@ size_t rounded_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; 
 // Addresses for many allocations, used once. They touch nowhere, so that each is a region of its own.
 class Chunk {
  public:
-  explicit Chunk(size_t bytes) : bytes_(bytes) {
-    void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) {
-      fail("the host has no address space for " + std::to_string(bytes) +
-               " bytes of emulated memory: " + std::strerror(errno),
-           "it costs no memory, but the limits `ulimit -v` and vm.overcommit_memory=2 forbid it; lift them");
-    }
-    madvise(mapped, bytes, MADV_NOHUGEPAGE);  // a touched byte must not cost 2 MiB
-    madvise(mapped, bytes, MADV_DONTDUMP);
-    base_ = static_cast<char*>(mapped);
-  }
+  explicit Chunk(size_t bytes) : base_(static_cast<char*>(memory::reserve_addresses(bytes))), bytes_(bytes) {}
   ~Chunk() { munmap(base_, bytes_); }
   Chunk(const Chunk&) = delete;
   Chunk& operator=(const Chunk&) = delete;
@@ -51,7 +37,7 @@ class Chunk {
   }
 
  private:
-  char* base_;
+  char* const base_;
   const size_t bytes_;
   size_t used_ = 0;
 };

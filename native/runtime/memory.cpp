@@ -308,6 +308,7 @@ Table& table() {
 
 }  // namespace
 
+void* reserve_addresses(size_t bytes) { return reserve_or_fail(bytes, granule_bytes); }
 void* allocate(int device, size_t bytes) { return table().allocate(device, bytes); }
 void* allocate_pinned(size_t bytes) { return table().allocate_pinned(bytes); }
 bool release(void* base) { return table().release(base); }

@@ -34,6 +34,8 @@ Region find(const void* pointer);  // the region that holds it; kind plain if no
 // nodes use has been freed.
 void require_device(const void* pointer, size_t bytes, const std::string& user);
 void usage(int device, size_t* free_bytes, size_t* total_bytes);
+// Addresses that count for no device and may be touched; for the caller to unmap. Ends the rank if the host has none.
+void* reserve_addresses(size_t bytes);
 // For virtual_memory.h: room on a device, in whole granules (false: there is none), and addresses where it is mapped.
 bool charge(int device, size_t bytes);
 void discharge(int device, size_t bytes);
