@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phantora_py.collectives import Plan
+from phantora_py.op_times import Op
 from phantora_py.tokens import Lookup, Lookups
 
 FORWARD_KINDS = frozenset({"gemm", "attention", "attention_backward", "convolution", "embedding", "recurrent"})
@@ -76,7 +77,11 @@ class Catalogue:
         self.collectives: list[dict[int, CollectiveInfo]] = [{} for _ in range(ranks)]
         self.lookups = [Lookups() for _ in range(ranks)]
         self.engines: list[str] = []
+        self.ops: list[Op] = []
+        self._op_numbers: dict[Op, int] = {}
         self._engine_of = _Table(ranks, np.int16)
+        self._op_of_kernel = _Table(ranks, np.int32)
+        self._op_of_collective = _Table(ranks, np.int32)
         self._is_forward = _Table(ranks, np.bool_)
         self._is_lookup = _Table(ranks, np.bool_)
 
@@ -85,22 +90,39 @@ class Catalogue:
             self.engines.append(info.engine)
         self.kernels[rank][signature] = info
         self._engine_of.put(rank, signature, self.engines.index(info.engine))
+        self._op_of_kernel.put(rank, signature, self._op_number(Op("kernel", info.name)))
         self._is_forward.put(rank, signature, info.kind in FORWARD_KINDS)
         self._is_lookup.put(rank, signature, info.lookup is not None)
         self.lookups[rank].kernel(signature, info.op, info.lookup)
 
     def add_collective(self, rank: int, definition: int, info: CollectiveInfo) -> None:
         self.collectives[rank][definition] = info
+        self._op_of_collective.put(rank, definition, self._op_number(Op("collective", info.name)))
 
     def engine_of(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
         """Index into `engines`; all arguments name kernels."""
         return self._engine_of.get(ranks, signatures)
+
+    def op_of(
+        self, ranks: NDArray[np.int32], definitions: NDArray[np.uint32], is_kernel: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        """Index into `ops` of kernels and collectives."""
+        ops = np.zeros(len(ranks), np.int32)
+        for table, chosen in ((self._op_of_kernel, is_kernel), (self._op_of_collective, ~is_kernel)):
+            ops[chosen] = table.get(ranks[chosen], definitions[chosen])
+        return ops
 
     def is_forward(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
         return self._is_forward.get(ranks, signatures)
 
     def is_lookup(self, ranks: NDArray[np.int32], signatures: NDArray[np.uint32]) -> NDArray[Any]:
         return self._is_lookup.get(ranks, signatures)
+
+    def _op_number(self, op: Op) -> int:
+        number = self._op_numbers.setdefault(op, len(self.ops))
+        if number == len(self.ops):
+            self.ops.append(op)
+        return number
 
 
 class _Table:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phantora_py.op_times import OpTimes, op_times
+
 
 @dataclass(frozen=True, eq=False)
 class Calls:
@@ -48,6 +50,8 @@ class Segment:
     """Signature of an embedding's look-up → times that it was launched."""
     calls: Calls
     """Those that ended within."""
+    ops: OpTimes
+    """Of what ended within."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,10 @@ class Nodes:
     """Signature of an embedding's look-up; 0 for all else."""
     call: NDArray[np.int64]
     """Definition of a collective or a group of sends; -1 for kernels."""
+    op: NDArray[np.int32]
+    """Index into the catalogue's."""
+    is_first: NDArray[np.bool_]
+    """Not a later launch of an op whose first one carries its cost."""
 
     def __getitem__(self, chosen: NDArray[np.bool_] | slice) -> Nodes:
         return Nodes(
@@ -73,6 +81,8 @@ class Nodes:
             self.is_forward[chosen],
             self.lookup[chosen],
             self.call[chosen],
+            self.op[chosen],
+            self.is_first[chosen],
         )
 
     @classmethod
@@ -85,6 +95,8 @@ class Nodes:
             np.concatenate([part.is_forward for part in parts]),
             np.concatenate([part.lookup for part in parts]),
             np.concatenate([part.call for part in parts]),
+            np.concatenate([part.op for part in parts]),
+            np.concatenate([part.is_first for part in parts]),
         )
 
 
@@ -163,6 +175,7 @@ class RankHistory:
             busy_ns - compute_ns,
             dict(Counter(ended.lookup[ended.lookup > 0].tolist())),
             self._calls_of(ended),
+            op_times(ended.op, ended.is_first, ended.end_ns - ended.start_ns),
         )
 
     def _calls_of(self, nodes: Nodes) -> Calls:
@@ -189,4 +202,6 @@ _NONE = Nodes(
     np.zeros(0, np.bool_),
     np.zeros(0, np.int64),
     np.zeros(0, np.int64),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.bool_),
 )

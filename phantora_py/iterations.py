@@ -49,8 +49,6 @@ class Iteration:
     duration_ns: int
     """On the slowest rank."""
     slowest_rank: int
-    share: Share
-    """Over all ranks' devices."""
     tokens: int
     """Over all ranks; 0: no embedding was seen."""
     segments: Mapping[int, Sequence[Segment]]
@@ -95,11 +93,8 @@ def _steps(segments: Sequence[Segment], has_forward: bool) -> list[list[Segment]
 def _iteration(steps: dict[int, list[Segment]], lookups: Sequence[Lookups]) -> Iteration:
     durations = {rank: parts[-1].end_ns - parts[0].start_ns for rank, parts in steps.items()}
     slowest = max(durations, key=lambda rank: (durations[rank], -rank))
-    share, tokens = Share(), 0
-    for rank, parts in steps.items():
-        share += sum((share_of(part) for part in parts), Share())
-        tokens += sum(lookups[rank].tokens(part.lookups) for part in parts)
-    return Iteration(durations[slowest], slowest, share, tokens, steps)
+    tokens = sum(lookups[rank].tokens(part.lookups) for rank, parts in steps.items() for part in parts)
+    return Iteration(durations[slowest], slowest, tokens, steps)
 
 
 def share_of(segment: Segment) -> Share:

@@ -20,6 +20,7 @@ from phantora_py.history import Nodes, RankHistory, Segment
 from phantora_py.iterations import Iteration, Share, find_iterations, share_of, steady_median, warm_up_count
 from phantora_py.job import Job
 from phantora_py.link_loads import busiest, carried
+from phantora_py.op_times import listed, summed
 from phantora_py.rank_list import named_ranks
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 SCHEMA = "phantora.report/1"
 NETWORK_ENGINE = "network"
 """Stands in `cost_engines` for collectives, whose durations come from the network."""
+
+_Parts = Sequence[tuple[int, Segment]]
+"""Segments, each with its rank."""
 
 _KERNEL, _MARK, _MEMORY = 1, 10, 13
 _STEP_ENDED, _STEP_BEGAN = 1, 2
@@ -54,6 +58,8 @@ class Report:
         iterations = find_iterations([history.segments for history in self._histories], self._catalogue.lookups)
         warm_up = warm_up_count(iterations)
         steady = iterations[warm_up:]
+        whole = [*self._segments(), *enumerate(tails)]
+        chosen = _segments_of(steady) if steady else whole
         reads = unknown_reads(job.farewells.values())
         iteration_ns = steady_median(iteration.duration_ns for iteration in steady) if steady else None
         return {
@@ -71,11 +77,12 @@ class Report:
                 }
                 for index, iteration in enumerate(iterations)
             ],
-            "breakdown": self._breakdown(steady, tails),
+            "breakdown": _breakdown(bool(steady), chosen),
+            "ops": listed(summed(part.ops for _, part in chosen), self._catalogue.ops),
             "tokens": _tokens(steady, iteration_ns, job.world_size),
             "ranks": [self._rank(job, rank, exit_codes) for rank in range(job.world_size)],
             "cost_engines": _shares(self._device_ns),
-            "links": self._links(job, steady, tails),
+            "links": self._links(job, whole, chosen, len(steady)),
             "unknown_reads": sum(read.count for read in reads),
             "unknown_read_sites": [asdict(read) for read in reads],
             "guessed": self._guessed(job.farewells),
@@ -97,6 +104,8 @@ class Report:
             self._where(is_kernel, timeline, self._catalogue.is_forward),
             np.where(is_lookup, timeline.definition, 0).astype(np.int64),
             np.where(is_kernel, -1, timeline.definition.astype(np.int64)),
+            self._catalogue.op_of(timeline.rank, timeline.definition, is_kernel),
+            ~is_kernel | (timeline.later == 0),
         )
         for rank in np.unique(timeline.rank).tolist():
             self._histories[rank].add(nodes[timeline.rank == rank])
@@ -130,27 +139,12 @@ class Report:
             elif what == _STEP_BEGAN:
                 self._histories[rank].step_began(time_ns)
 
-    def _breakdown(self, steady: Sequence[Iteration], tails: Sequence[Segment]) -> dict[str, Any] | None:
-        """Over the steady iterations; over the whole run where there are none."""
-        if steady:
-            share = sum((iteration.share for iteration in steady), Share())
-        else:
-            parts = [*tails, *(segment for history in self._histories for segment in history.segments)]
-            share = sum((share_of(part) for part in parts), Share())
-        if not share.total_ns:
-            return None
-        return {
-            "over": "steady_iterations" if steady else "run",
-            "compute": share.compute_ns / share.total_ns,
-            "exposed_communication": share.exposed_ns / share.total_ns,
-            "idle": share.idle_ns / share.total_ns,
-        }
+    def _segments(self) -> _Parts:
+        return [(rank, part) for rank, history in enumerate(self._histories) for part in history.segments]
 
-    def _links(self, job: Job, steady: Sequence[Iteration], tails: Sequence[Segment]) -> list[dict[str, Any]]:
-        all_of = ((rank, part) for rank, history in enumerate(self._histories) for part in history.segments)
-        run = carried([*all_of, *enumerate(tails)], self._catalogue)
-        ranks = ((rank, part) for each in steady for rank, parts in each.segments.items() for part in parts)
-        return busiest(job.topology, run, carried(ranks, self._catalogue), len(steady))
+    def _links(self, job: Job, whole: _Parts, chosen: _Parts, iterations: int) -> list[dict[str, Any]]:
+        steady = carried(chosen, self._catalogue) if iterations else {}
+        return busiest(job.topology, carried(whole, self._catalogue), steady, iterations)
 
     def _rank(self, job: Job, rank: int, exit_codes: Mapping[int, int]) -> dict[str, Any]:
         allocated, reserved = map(int, self._peaks[rank])
@@ -174,6 +168,24 @@ class Report:
         cut_short = [rank for rank, peaks in enumerate(self._peaks) if rank not in farewells and peaks.any()]
         memory = {f"peak memory of {named_ranks(cut_short)}: at least; ended before telling it"} if cut_short else set()
         return sorted(costs | told | memory)
+
+
+def _segments_of(iterations: Sequence[Iteration]) -> _Parts:
+    return [(rank, part) for each in iterations for rank, parts in each.segments.items() for part in parts]
+
+
+def _breakdown(steady: bool, chosen: _Parts) -> dict[str, Any] | None:
+    """Over the steady iterations; over the whole run where there are none."""
+    share = sum((share_of(part) for _, part in chosen), Share())
+    if not share.total_ns:
+        return None
+    return {
+        "over": "steady_iterations" if steady else "run",
+        "device_ns": share.total_ns,
+        "compute": share.compute_ns / share.total_ns,
+        "exposed_communication": share.exposed_ns / share.total_ns,
+        "idle": share.idle_ns / share.total_ns,
+    }
 
 
 def _shares(device_ns: Mapping[str, int]) -> dict[str, float]:

@@ -10,12 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from phantora_py.averages import op_averages, stretch
 from phantora_py.plain_console import plain_console
 from phantora_py.rank_list import ending, named_ranks
 
 _ITERATIONS_SHOWN = 20
 _SITES_SHOWN = 8
 _LINKS_SHOWN = 3
+_OPS_SHOWN = 8
 _UNKNOWN_READS = (
     "what nothing computed reads as zero: a loss or norm that was printed may be such a value, or come from one;\n"
     "`--value-limit BYTES` has larger ops computed for real"
@@ -33,6 +35,8 @@ def print_report(result: Mapping[str, Any], all_ranks: bool = False, console: Co
     if result["iterations"]:
         out.print(_iterations(result["iterations"]))
     out.print(_summary(result))
+    if result["ops"]:
+        out.print(_ops(result))
     if all_ranks or result["world_size"] <= 8:
         out.print(_ranks(result["ranks"]))
     for line in _remarks(result):
@@ -107,6 +111,21 @@ def _link(link: Mapping[str, Any], result: Mapping[str, Any]) -> str:
         return f"{name}: filled for {duration(link['full_ns'])}"
     full_ns = link["iteration_full_ns"]
     return f"{name}: filled for {duration(full_ns)} ({_percent(full_ns / result['iteration_ns'])})"
+
+
+def _ops(result: Mapping[str, Any]) -> Table:
+    title = f"device time by op, {stretch(result)} on average over ranks"
+    table = Table("op", "calls", "time", "share", title=title, title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    averages = op_averages(result)
+    total_ns = sum(average.device_ns for average in averages.values())
+    rows = [(name, f"{average.calls:,.10g}", average.device_ns) for (_, name), average in averages.items()]
+    if rest := rows[_OPS_SHOWN:]:
+        rows[_OPS_SHOWN:] = [(f"{len(rest):,} more", "", sum(time_ns for _, _, time_ns in rest))]
+    for name, calls, time_ns in rows:
+        table.add_row(name, calls, duration(round(time_ns)), _percent(time_ns / total_ns))
+    return table
 
 
 def _ranks(ranks: Sequence[Mapping[str, Any]]) -> Table:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from phantora_launcher import exit_codes
-from phantora_launcher.commands import bench, clusters, demo, doctor, dump, replay, run, topology
+from phantora_launcher.commands import bench, clusters, compare, demo, doctor, dump, replay, run, topology
 from phantora_launcher.errors import LaunchError
 
 _HELP = """Tells how long a training iteration of your own PyTorch job takes on a GPU cluster, without one.
@@ -46,7 +46,7 @@ def _options(
     """Options before the command."""
 
 
-for _command in (run, replay, demo, doctor, clusters, topology, bench, dump):
+for _command in (run, replay, compare, demo, doctor, clusters, topology, bench, dump):
     _command.add_to(app)
 
 

@@ -16,10 +16,12 @@ from documented import ROOT, commands
 LIMIT_S = 600.0
 """The hook may have to be compiled first, on a busy machine."""
 DATA = ROOT.parent / "shared" / "data"
+REPORT = ROOT / "tests" / "golden" / "simulator_report.json"
 
 FORMS = {
     "phantora bench",
     "phantora bench collectives",
+    "phantora compare",
     "phantora topology",
     "phantora run",
     "phantora run --native-clock",
@@ -89,6 +91,11 @@ RUN = {
         writes=("report.json",)
     ),
     "phantora run --cluster mine.toml --trace trace.json.gz -- bash run.sh": Shown(writes=("trace.json.gz",)),
+    "phantora run --cluster dgx-h100 --json eager.json -- torchrun train.py": Shown(writes=("eager.json",)),
+    "phantora run --cluster dgx-h100 --json compiled.json -- torchrun train.py --compile": Shown(
+        writes=("compiled.json",)
+    ),
+    "phantora compare eager.json compiled.json": Shown(instead=("eager.json compiled.json", f"{REPORT} {REPORT}")),
     "phantora run --help": Shown(),
     "phantora clusters": Shown(),
     "phantora clusters --gpus": Shown(),

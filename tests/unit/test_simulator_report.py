@@ -13,6 +13,7 @@ from phantora_py.frames import FrameType
 from phantora_py.history import Calls, Segment, union_ns
 from phantora_py.iterations import find_iterations, warm_up_count
 from phantora_py.job import Job, JobError
+from phantora_py.op_times import NO_OPS
 from phantora_py.outbox import NullOutbox
 from phantora_py.placement import Placement
 from phantora_py.plain_console import plain_console
@@ -22,6 +23,7 @@ from phantora_py.tokens import Lookups
 
 CLUSTER = load_cluster("dgx-h100")
 MARK = 10
+LATER = 1
 
 
 def run(world_size: int, program: Callable[[FakeRank], None], pumps: int = 1) -> dict[str, Any]:
@@ -64,7 +66,13 @@ def test_an_iteration_lasts_from_one_step_to_the_next() -> None:
         (1100, False),
     ]
     assert result["iteration_ns"] == 1100
-    assert result["breakdown"] == {"over": "steady_iterations", "compute": 1.0, "exposed_communication": 0, "idle": 0}
+    assert result["breakdown"] == {
+        "over": "steady_iterations",
+        "device_ns": 3300,
+        "compute": 1.0,
+        "exposed_communication": 0,
+        "idle": 0,
+    }
 
 
 def test_steps_of_several_optimizers_are_one() -> None:
@@ -155,6 +163,28 @@ def test_communication_is_exposed_where_no_kernel_runs() -> None:
     assert sum(result["cost_engines"].values()) == pytest.approx(1)
 
 
+def test_device_time_by_op_is_of_the_steady_iterations() -> None:
+    def two_launches(rank: FakeRank) -> None:
+        comm = rank.comm(b"all", 2, rank.rank, rank.rank)
+        for iteration in range(4):
+            at = iteration * 1_000_000
+            rank.kernel("gemm:1000" if iteration else "gemm:9000", at=at, op="aten::mm")
+            rank.kernel("elementwise:90", at=at, op="aten::sum")
+            rank.kernel("elementwise:90", at=at, op="aten::sum", flags=LATER)
+            rank.kernel("triton_poi:70", at=at)
+            rank.collective(comm, "all_reduce", 64, at=at)
+            rank.step(at=at)
+
+    ops = {(op["category"], op["op"]): (op["calls"], op["device_ns"]) for op in run(2, two_launches)["ops"]}
+    steady = 3 * 2
+    assert ops["kernel", "aten::mm"] == (steady, steady * 1000)
+    assert ops["kernel", "aten::sum"] == (steady, steady * (90 + FakeEngine.later_launch_ns))
+    assert ops["kernel", "triton_poi:70"] == (steady, steady * 70)
+    calls, device_ns = ops["collective", "all_reduce"]
+    assert calls == steady
+    assert device_ns > steady * 1000
+
+
 def test_the_slowest_rank_gives_the_duration() -> None:
     result = run(2, lambda rank: train(rank, gemm_ns=1000 * (1 + rank.rank)))
     assert result["iteration_ns"] == 2100
@@ -234,7 +264,8 @@ def test_warm_up_reaches_to_the_first_steady_iteration() -> None:
         ends = np.cumsum(durations_ns).tolist()
         starts = [0, *ends[:-1]]
         segments = [
-            Segment(start, end, 1, True, True, 1, 0, 0, {}, Calls({})) for start, end in zip(starts, ends, strict=True)
+            Segment(start, end, 1, True, True, 1, 0, 0, {}, Calls({}), NO_OPS)
+            for start, end in zip(starts, ends, strict=True)
         ]
         return warm_up_count(find_iterations([segments], [Lookups()]))
 
