@@ -42,7 +42,7 @@ def _figures(first: Report, second: Report) -> Table:
 def _rows(report: Report) -> Iterable[tuple[str, float | None, Show]]:
     yield "iteration (steady median)", report["iteration_ns"], _time
     for part in ("compute", "exposed_communication", "idle"):
-        yield f"{part.replace('_', ' ')}, average", breakdown_average(report, part), _time
+        yield part.replace("_", " "), breakdown_average(report, part), _time
     tokens = report["tokens"]
     yield "tokens/s", tokens and tokens["per_s"], "{:,.0f}".format
     yield "peak memory allocated", _worst(report, "peak_allocated_bytes"), _size

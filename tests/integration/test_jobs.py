@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from link_traffic import Trace, busiest
 
+from phantora_py.averages import breakdown_average, op_averages
+
 pytest.importorskip("torch")
 
 SCRIPTS = Path(__file__).parent / "jobs"
@@ -331,6 +333,22 @@ def test_cuda_graphs(tmp_path: Path) -> None:
         job=(*TORCHRUN, "--nproc-per-node", "2", str(SCRIPTS / "cuda_graphs.py")),
     )
     assert done.code == 0, done.stdout + done.stderr
+
+
+def test_graphs_save_host_time_and_nothing_else(tmp_path: Path) -> None:
+    """Each op runs as often on the device as without, and for as long."""
+    job = (*TORCHRUN, "--nproc-per-node", "2", str(SCRIPTS / "graphed_training.py"))
+    eager = phantora(tmp_path, "run", "--cluster", "dgx-h100", job=job).report
+    graphed = phantora(tmp_path, "run", "--cluster", "dgx-h100", job=(*job, "--graphs")).report
+    assert op_averages(graphed) == op_averages(eager)
+    assert ("kernel", "aten::_fused_adamw_") in op_averages(eager)
+    assert ("collective", "all_reduce") in op_averages(eager)
+    for part in ("compute", "exposed_communication"):
+        assert breakdown_average(graphed, part) == pytest.approx(breakdown_average(eager, part))
+    saved_ns = eager["iteration_ns"] - graphed["iteration_ns"]
+    assert saved_ns > 0.3 * eager["iteration_ns"], "so small a block waits for the host"
+    idle_ns = (breakdown_average(report, "idle") or 0.0 for report in (eager, graphed))
+    assert saved_ns == pytest.approx(next(idle_ns) - next(idle_ns), rel=0.01)
 
 
 def test_resnet50(tmp_path: Path) -> None:
