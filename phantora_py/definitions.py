@@ -42,6 +42,8 @@ class Cost(Protocol):
     def kind(self) -> str: ...
     @property
     def guessed(self) -> bool: ...
+    @property
+    def busy_ns(self) -> int: ...
 
 
 class CostEngine(Protocol):
@@ -314,7 +316,7 @@ class Definitions:
             kind=cost.kind,
             guessed=cost.guessed,
             duration_ns=round(cost.duration_ns * slowdown),
-            share=occupancy.share(signature, self._cluster.gpu.sm_count),
+            share=occupancy.share(signature, cost.busy_ns, cost.duration_ns, self._cluster.gpu.sm_count),
             lookup=Lookup.of(signature),
             fused=signature.fused,
         )

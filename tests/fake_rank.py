@@ -26,6 +26,7 @@ class FakeCost:
     engine: str = "fake"
     kind: str = "elementwise"
     guessed: bool = False
+    busy_ns: int = 0
 
 
 class FakeEngine:

@@ -21,9 +21,11 @@ from phantora_py.engines.constants import (
     FP8_ENERGY,
     GROUPED_RATE,
     KIND_RATES,
+    SM_BYTES_A_CYCLE,
     ArchitectureConstants,
 )
 from phantora_py.engines.engine import Cost
+from phantora_py.engines.roofline import Time
 from phantora_py.gpus import Gpu
 from phantora_py.signature import Signature
 
@@ -50,65 +52,82 @@ class AnalyticEngine:
         """Never None: this engine is the last one asked."""
         if signature.node == "host_func":
             return Cost(0, self.name, "host_func")
-        kind, time_ns, guessed = self._estimate(signature)
-        return Cost(max(math.ceil(time_ns), self.floor_ns), self.name, kind, guessed)
+        kind, time, guessed = self._estimate(signature)
+        duration_ns = max(math.ceil(time.ns), self.floor_ns)
+        return Cost(duration_ns, self.name, kind, guessed, min(math.ceil(time.busy_ns), duration_ns))
 
-    def _estimate(self, signature: Signature) -> tuple[str, float, bool]:
+    def _estimate(self, signature: Signature) -> tuple[str, Time, bool]:
         if signature.copy is not None:
-            return "copy", roofline.copy_ns(signature.copy, self._gpu, self._constants.memory), False
+            return "copy", roofline.copy_time(signature.copy, self._gpu, self._constants.memory), False
         if signature.kernel.endswith(_CONDITION_SETTER):
-            return "launch", 0.0, False
+            return "launch", Time(), False
         if cycles := generated.cycles(signature):
-            return "launch", cycles / self._gpu.clock_khz * 1e6, False
+            return "launch", Time(cycles / self._gpu.clock_khz * 1e6), False
         if work := generated.find_generated(signature):
-            return self._generated(work)
+            return self._generated(signature, work)
         if convolved := convolution.find_convolution(signature):
-            return "convolution", self._convolution_ns(convolved), False
+            return "convolution", self._convolution(convolved), False
         if network := recurrent.find_recurrent(signature):
-            return "recurrent", sum(times * self._product_ns(each, 1.0) for times, each in network.products()), False
+            return (
+                "recurrent",
+                sum((self._product(each, 1.0) * times for times, each in network.products()), Time()),
+                False,
+            )
         if product := gemm.find_product(signature):
-            return "gemm", self._product_ns(product, _relative_rate(signature)), False
+            return "gemm", self._product(product, _relative_rate(signature)), False
         if attended := attention.find_attention(signature):
-            return _kind(attended), self._attention_ns(attended), False
+            return _kind(attended), self._attention(attended), False
         if moved := traffic.find_traffic(signature):
-            return moved.kind, self._memory_ns(moved), False
+            return moved.kind, self._memory(moved), False
         return self._guess(signature)
 
-    def _generated(self, work: generated.Work) -> tuple[str, float, bool]:
-        beside_ns = self._memory_ns(work.moved)
+    def _generated(self, signature: Signature, work: generated.Work) -> tuple[str, Time, bool]:
+        beside = self._memory(work.moved)
         if work.attention is not None:
-            return _kind(work.attention), self._attention_ns(work.attention) + beside_ns, work.guessed
+            return _kind(work.attention), self._attention(work.attention) + beside, work.guessed
         if template := work.template:
-            return template.kind, self._product_ns(template.product, template.rate) + beside_ns, work.guessed
-        return work.moved.kind, beside_ns, work.guessed
+            return template.kind, self._product(template.product, template.rate) + beside, work.guessed
+        return work.moved.kind, max(beside, self._through_blocks(signature, work.moved)), work.guessed
 
-    def _product_ns(self, product: gemm.Product, relative_rate: float) -> float:
+    def _through_blocks(self, signature: Signature, moved: traffic.Traffic) -> Time:
+        """What the SMs that a kernel has blocks for can load and store: one block does not get the GPU's bandwidth."""
+        blocks = min(math.prod(signature.grid or (self._gpu.sm_count,)), self._gpu.sm_count)
+        rate = max(blocks, 1) * SM_BYTES_A_CYCLE * self._gpu.clock_khz * 1e3 / 1e9
+        return Time(moved.bytes / rate)
+
+    def _product(self, product: gemm.Product, relative_rate: float) -> Time:
         if not product.flops:
-            return self._constants.gemm.floor_ns
-        burst_ns = gemm.burst_ns(product, self._gpu, self._constants.gemm)
-        return self._limited(burst_ns, product.flops, product.dtype) / relative_rate
+            return Time(self._constants.gemm.floor_ns)
+        time_ns = self._limited(gemm.burst_ns(product, self._gpu, self._constants.gemm), product.flops, product.dtype)
+        busy_ns = max(
+            gemm.memory_ns(product, self._gpu, self._constants.gemm), self._least_ns(product.flops, product.dtype)
+        )
+        return Time(time_ns, busy_ns) * (1 / relative_rate)
 
-    def _convolution_ns(self, work: convolution.Convolution) -> float:
+    def _convolution(self, work: convolution.Convolution) -> Time:
         """Groups may be so narrow that tiles of products would mostly be empty: depthwise, above all."""
-        product_ns = self._product_ns(work.product, CONVOLUTION_RATE)
-        return min(product_ns, self._direct_ns(work)) if work.groups > 1 else product_ns
+        product = self._product(work.product, CONVOLUTION_RATE)
+        return min(product, self._direct(work)) if work.groups > 1 else product
 
-    def _direct_ns(self, work: convolution.Convolution) -> float:
+    def _direct(self, work: convolution.Convolution) -> Time:
         """Value by value on CUDA cores, which load or issue for as long as it takes."""
         moved = traffic.Traffic("elementwise", work.passes * work.pass_bytes, launches=max(work.passes, 1))
         rate = self._gpu.sm_count * self._gpu.clock_khz * 1e3 * DIRECT_FLOPS / 1e9
-        return max(self._memory_ns(moved), work.flops / rate)
+        issuing_ns = work.flops / rate
+        return max(self._memory(moved), Time(issuing_ns, issuing_ns))
 
-    def _attention_ns(self, work: attention.Attention) -> float:
+    def _attention(self, work: attention.Attention) -> Time:
         constants = self._constants.attention[work.implementation]
         time_ns = attention.burst_ns(work, self._gpu, constants, self._constants.memory.floor_ns)
-        return self._limited(time_ns, work.flops, work.dtype)
+        return Time(self._limited(time_ns, work.flops, work.dtype), self._least_ns(work.flops, work.dtype))
 
     def _limited(self, burst_ns: float, flops: float, dtype: str) -> float:
         """The burst's time, or that in which the power limit lets so many operations through."""
-        if not self._sustained:
-            return burst_ns
-        return max(burst_ns, flops / self.sustained_flops(dtype) * 1e9)
+        return max(burst_ns, self._least_ns(flops, dtype)) if self._sustained else burst_ns
+
+    def _least_ns(self, flops: float, dtype: str) -> float:
+        """In which the power limit lets so many operations through."""
+        return flops / self.sustained_flops(dtype) * 1e9
 
     def sustained_flops(self, dtype: str) -> float:
         """Operations per second that the power limit allows for long.
@@ -124,16 +143,16 @@ class AnalyticEngine:
             return rate / FP8_ENERGY
         return rate * self._gpu.tensor_flops(dtype) / self._gpu.fp16_flops
 
-    def _memory_ns(self, moved: traffic.Traffic) -> float:
+    def _memory(self, moved: traffic.Traffic) -> Time:
         memory = self._constants.memory
         share = memory.streaming * KIND_RATES.get(moved.kind, 1.0)
-        return roofline.memory_ns(moved, self._gpu, memory, share)
+        return roofline.memory_time(moved, self._gpu, memory, share)
 
-    def _guess(self, signature: Signature) -> tuple[str, float, bool]:
+    def _guess(self, signature: Signature) -> tuple[str, Time, bool]:
         if signature.tensors:
-            return "other", self._memory_ns(traffic.visible_traffic(signature)), True
+            return "other", self._memory(traffic.visible_traffic(signature)), True
         moved = traffic.Traffic("other", roofline.launch_bytes(signature))
-        return "launch", self._memory_ns(moved), True
+        return "launch", self._memory(moved), True
 
 
 def _kind(work: attention.Attention) -> str:

@@ -98,6 +98,9 @@ DIRECT_FLOPS: Final = 32
 """Operations a cycle of an SM in a convolution without tensor cores: two loads for each multiply-add, of 32 values a
 cycle (assumed)."""
 
+SM_BYTES_A_CYCLE: Final = 64
+"""That an SM gets from the L2 cache at most, from Volta on (Jia et al., arXiv 1804.06826, section 3.2)."""
+
 FACTORISATION_RATE: Final = 0.3
 """Rate of factorisations and solves relative to a product of as many operations (assumed)."""
 

@@ -19,6 +19,9 @@ class Cost:
     """Op class by which it was costed: "gemm", "attention", "elementwise", …"""
     guessed: bool = False
     """The op is not one that the engine knows; it went by the bytes or threads that it can see."""
+    busy_ns: int = 0
+    """Of the duration, the time for which the whole GPU's memory or arithmetic would be busy with it: no kernel beside
+    it finds any of that free. 0: not known."""
 
 
 class Engine(Protocol):

@@ -95,10 +95,15 @@ def _reduction_ns(product: Product, split: int, gpu: Gpu, constants: GemmConstan
     return partial_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9 + constants.cta_overhead_ns
 
 
+def memory_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
+    """To move the bytes that must move."""
+    return product.traffic_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9
+
+
 def burst_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
     """Time of one product on a cool GPU: compute and memory, the shorter partly hidden behind the longer."""
     compute = compute_ns(product, gpu, constants)
-    memory = product.traffic_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9
+    memory = memory_ns(product, gpu, constants)
     return constants.floor_ns + max(compute, memory) + constants.overlap_loss * min(compute, memory)
 
 

@@ -53,6 +53,21 @@ def test_a_pass_reads_no_more_than_the_iteration_space() -> None:
     assert cost(1 << 22, 2) > 1.2 * cost(1 << 22, 1)
 
 
+def test_few_blocks_do_not_get_the_whole_bandwidth() -> None:
+    """64 bytes a cycle of 1.98 GHz for each SM that has one: 256 MiB through one block take 2.1 ms."""
+
+    def cost_ms(blocks: int) -> float:
+        numel = 1 << 26
+        facts = {"reads": [1], "writes": [0], "products": 0, "xnumel": numel}
+        described = {"tensors": [["in", "float32", [numel], [1]]], "code": facts}
+        grid = {"grid": [blocks, 1, 1], "block": [128, 1, 1]}
+        return ENGINE.cost(Signature.from_definition({"kernel": "loop", **described, **grid})).duration_ns / 1e6
+
+    assert cost_ms(1) == pytest.approx(2**28 / (64 * GPU.clock_khz * 1e3) * 1e3, rel=0.001)
+    assert cost_ms(4) == pytest.approx(cost_ms(1) / 4, rel=0.001)
+    assert cost_ms(64) == cost_ms(4096)
+
+
 @pytest.mark.parametrize(("m", "n", "k"), [(8192, 4096, 1024), (512, 512, 8192), (64, 1000, 333)])
 def test_a_template_of_a_product_costs_what_it_does_eagerly(m: int, n: int, k: int) -> None:
     template = generated(
