@@ -74,7 +74,7 @@ class AnalyticEngine:
                 False,
             )
         if product := gemm.find_product(signature):
-            return "gemm", self._product(product, _relative_rate(signature)), False
+            return "gemm", self._product(product, _relative_rate(signature)), signature.kernel.endswith(gemm.WORK)
         if attended := attention.find_attention(signature):
             return _kind(attended), self._attention(attended), False
         if moved := traffic.find_traffic(signature):
@@ -118,8 +118,10 @@ class AnalyticEngine:
 
     def _attention(self, work: attention.Attention) -> Time:
         constants = self._constants.attention[work.implementation]
-        time_ns = attention.burst_ns(work, self._gpu, constants, self._constants.memory.floor_ns)
-        return Time(self._limited(time_ns, work.flops, work.dtype), self._least_ns(work.flops, work.dtype))
+        burst_ns = attention.burst_ns(work, self._gpu, constants, self._constants.memory.floor_ns)
+        time_ns = self._limited(burst_ns, work.flops, work.dtype)
+        moving = self._memory(traffic.Traffic("attention", work.bytes))
+        return Time(max(time_ns, moving.ns), max(self._least_ns(work.flops, work.dtype), moving.busy_ns))
 
     def _limited(self, burst_ns: float, flops: float, dtype: str) -> float:
         """The burst's time, or that in which the power limit lets so many operations through."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from phantora_py.engines.constants import AttentionConstants
 from phantora_py.gpus import Gpu
-from phantora_py.signature import Signature, Tensor
+from phantora_py.signature import DTYPE_BYTES, Scalar, Signature, Tensor
 
 _ROWS = 128
 """Query rows (keys in the backward pass) of a CTA."""
@@ -30,7 +30,17 @@ class Attention:
     causal: bool
     dtype: str
     window: int | None = None
-    """If causal, the last so many keys at most that a query sees; None: all."""
+    """So many keys at most that a query sees: the last ones if causal, else those around it. None: all."""
+    shared: int = 1
+    """Heads of queries that share one of keys and values."""
+
+    @property
+    def bytes(self) -> float:
+        """That must move at least: each operand once, in the backward pass with the gradients."""
+        keys = min(self.keys, self.most_keys + self.queries)
+        rows = self.heads * self.queries + self.heads / self.shared * keys
+        passes = 2 if self.backward else 1
+        return self.batch * rows * (self.dim_qk + self.dim_v) * DTYPE_BYTES.get(self.dtype, 2) * passes
 
     @property
     def most_keys(self) -> int:
@@ -58,15 +68,21 @@ class Attention:
 def burst_ns(work: Attention, gpu: Gpu, constants: AttentionConstants, floor_ns: float) -> float:
     """A CTA owns 128 rows of a head and passes over the keys that the mask leaves them.
 
+    Heads that share their keys are rows of one CTA where each has a single query; where all rows are in one CTA a head,
+    the keys are split until the SMs are full (PyTorch's flash_api.cpp: seqlenq_ngroups_swapped, set_params_splitkv).
+
     CTAs fill the SMs in waves, but nothing ends before the longest CTA, which under a causal mask does nearly twice the
     mean: that is what limits few heads.
     """
     rate = gpu.tensor_flops(work.dtype) * constants.efficiency * _width(work, constants) / gpu.sm_count / 1e9
     if work.backward:
         rate *= constants.backward
-    rows = work.keys if work.backward else work.queries
+    together = work.shared if work.queries == 1 and not work.backward else 1
+    rows = work.keys if work.backward else work.queries * together
     blocks = max(math.ceil(rows / _ROWS), 1)
-    ctas = blocks * work.heads * work.batch
+    ctas = blocks * (work.heads // together) * work.batch
+    if blocks == 1 and not work.backward:
+        ctas *= max(min(gpu.sm_count // max(ctas, 1), work.most_keys // _ROWS), 1)
     # Tiles on the edge are computed whole: the last rows, and those of the mask.
     padded = work.flops * blocks * _ROWS / max(rows, 1)
     padded *= 1 + _edges(work)
@@ -81,7 +97,7 @@ def burst_ns(work: Attention, gpu: Gpu, constants: AttentionConstants, floor_ns:
 def _edges(work: Attention) -> float:
     """What a mask leaves out but tiles on its edge compute, relative to what it leaves: half a tile for each block on
     the diagonal, and as much where a window begins."""
-    if not work.causal:
+    if not work.causal and work.window is None:
         return 0.0
     if work.window is None:
         return _ROWS / (work.keys + _ROWS)
@@ -122,14 +138,43 @@ def find_attention(signature: Signature) -> Attention | None:
     tensors = [t for t in signature.tensors if len(t.shape) >= 3][backward:][:3]
     if len(tensors) < 3:
         return None
-    query, key, value = (_heads_first(t, stem in _ROWS_FIRST) for t in tensors)
     packed = _packed(signature, tensors[0])
+    query, key, value = (_heads_first(t, packed is not None or stem in _ROWS_FIRST) for t in tensors)
     batch, queries = packed or (query[0], query[2])
     keys = queries if packed else key[2]
-    causal = _is_causal(signature, stem, backward)
+    causal, window = _mask(signature, stem, backward)
     return Attention(
-        implementation, backward, batch, query[1], queries, keys, query[3], value[3], causal, tensors[0].dtype
+        implementation=implementation,
+        backward=backward,
+        batch=batch,
+        heads=query[1],
+        queries=queries,
+        keys=keys,
+        dim_qk=query[3],
+        dim_v=value[3],
+        causal=causal,
+        dtype=tensors[0].dtype,
+        window=window,
+        shared=max(query[1] // max(key[1], 1), 1),
     )
+
+
+def _mask(signature: Signature, stem: str, backward: bool) -> tuple[bool, int | None]:
+    """Whether it is causal, and its window: behind the last flag of the schema are scale, left and right extent."""
+    causal = _is_causal(signature, stem, backward)
+    if stem != "_flash_attention":
+        return causal, None
+    flags = [position for position, scalar in enumerate(signature.scalars) if isinstance(scalar, bool)]
+    behind = signature.scalars[flags[-1] + 1 :] if flags else ()
+    left, right = (_extent(behind[side]) if len(behind) > side else None for side in (1, 2))
+    if causal or right == 0:
+        return True, None if left is None else left + 1
+    return False, None if left is None or right is None else left + right + 1
+
+
+def _extent(scalar: Scalar) -> int | None:
+    """Of one side of a window, in keys; None: open."""
+    return scalar if isinstance(scalar, int) and scalar >= 0 else None
 
 
 def _is_causal(signature: Signature, stem: str, backward: bool) -> bool:

@@ -79,5 +79,5 @@ def _attention(signature: Signature, facts: dict[str, Scalar]) -> Attention | No
         return None
     batch, heads, queries, keys, dim_qk, dim_v = extents
     backward, causal = "BLOCK_M1" in facts, bool(facts.get("ordered_mask"))
-    window = integer(facts, "mask_window") or None
-    return Attention("flex", backward, batch, heads, queries, keys, dim_qk, dim_v, causal, factor.dtype, window)
+    window, shared = integer(facts, "mask_window") or None, integer(facts, "GQA_SHARED_HEADS") or 1
+    return Attention("flex", backward, batch, heads, queries, keys, dim_qk, dim_v, causal, factor.dtype, window, shared)

@@ -30,6 +30,7 @@ def test_steps_of_the_slowest_rank_count(tmp_path: Path, monkeypatch: pytest.Mon
     assert (reader.news() or "").endswith("optimizer steps simulated: 1, simulated time: 2.500 s")
     progress.observe(columns(end_ns=[]), columns(rank=[1, 1], kind=[10, 10], a=[1, 2]))
     assert (reader.news() or "").endswith("optimizer steps simulated: 2, simulated time: 2.500 s")
+    assert (reader.news() or "").endswith("2.500 s, as before: the ranks work on the host, or compile")
 
 
 def test_nothing_is_said_before_its_time(tmp_path: Path) -> None:
