@@ -1,5 +1,7 @@
 """What is too large to compute leaves no old value behind, reads as a benign one, and ends loops that wait for it."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -62,3 +64,9 @@ scores, experts = torch.randn(4096, 64, device="cuda").topk(8, dim=-1)
 chosen = torch.bincount(experts.flatten(), minlength=64)
 assert chosen.tolist() == [4096 * 8 // 64] * 64
 assert all(len(set(row)) == 8 for row in experts[:64].tolist())
+
+# What Inductor has written reads on behalf of the script, which can say where.
+written: dict[str, Callable[[torch.Tensor], float]] = {}
+file_of_inductor = f"/cache/ab/cab{'x' * 49}.py"
+exec(compile("def call(x):\n    return x[0].item()\n", file_of_inductor, "exec"), written)
+assert written["call"](x) == 0  # read by Inductor's code
