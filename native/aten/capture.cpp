@@ -182,10 +182,16 @@ void Capture::describe(const Operator& op, wire::Pack& pack) const {
   for (const TensorRecord& t : tensors) {
     if (described(t)) pack_tensor(*this, t, pack);
   }
-  pack.text("scalars").array(static_cast<uint32_t>(values.size()));
-  size_t next = 0;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].kind == Kind::value) pack_value(values[next++], op.arguments[i].magnitude, pack);
+  auto has_scalar = [](const ArgumentRecord& a) { return a.kind == Kind::value || a.kind == Kind::optional_list; };
+  pack.text("scalars").array(static_cast<uint32_t>(std::count_if(arguments.begin(), arguments.end(), has_scalar)));
+  const c10::IValue* value = values.begin();
+  const TensorRecord* tensor = tensors.begin();
+  for (size_t i = 0; i < arguments.size(); tensor += arguments[i++].count) {
+    if (arguments[i].kind == Kind::value) pack_value(*value++, op.arguments[i].magnitude, pack);
+    if (arguments[i].kind == Kind::optional_list) {  // which of them are there: x[:, i] is not x[i]
+      pack.array(arguments[i].count);
+      for (uint32_t n = 0; n < arguments[i].count; ++n) pack.boolean(described(tensor[n]));
+    }
   }
 }
 

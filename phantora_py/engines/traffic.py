@@ -7,13 +7,12 @@ returns. A tensor that is modified in place is read and written; one that is onl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from phantora_py.engines import indexing
+from phantora_py.engines.shapes import broadcast, promoted_bytes
 from phantora_py.signature import DTYPE_BYTES, Signature, Tensor
-
-SECTOR_BYTES = 32
-"""Least that a scattered access moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +74,6 @@ def _result_like_largest(signature: Signature) -> float:
     if any(tensor.numel for tensor in _mutated(signature)):
         return 0.0
     return float(max((tensor.bytes for tensor in signature.tensors), default=0))
-
-
-def broadcast(shapes: Iterable[Sequence[int]]) -> tuple[int, ...]:
-    """Shape that several shapes broadcast to; a size that does not fit counts as its larger one."""
-    result: list[int] = []
-    for shape in shapes:
-        result = [1] * (len(shape) - len(result)) + result
-        for i, size in enumerate(reversed(shape), 1):
-            result[-i] = size if result[-i] == 1 else max(result[-i], size) if size != 1 else result[-i]
-    return tuple(result)
-
-
-def promoted_bytes(tensors: Sequence[Tensor]) -> int:
-    """Element size of a result: zero-dimensional tensors do not widen it unless there are no others."""
-    widths = [t.element_bytes for t in tensors if t.shape] or [t.element_bytes for t in tensors]
-    return max(widths, default=4)
 
 
 def _is_strided(tensors: Sequence[Tensor]) -> bool:
@@ -166,62 +149,35 @@ def _softmax(reads_when_long: int) -> Rule:
 def _nll_forward(signature: Signature) -> Traffic:
     """Reads one entry of each row."""
     rows = signature.tensors[1].numel if len(signature.tensors) > 1 else 0
-    return Traffic("gather", rows * (SECTOR_BYTES + 8.0))
+    return Traffic("gather", rows * (indexing.SECTOR_BYTES + 8.0))
 
 
 def _nll_backward(signature: Signature) -> Traffic:
     """Writes one entry of each row; the zeros come from a fill of its own."""
     rows = signature.tensors[2].numel if len(signature.tensors) > 2 else 0
-    return Traffic("gather", rows * (SECTOR_BYTES + 8.0))
+    return Traffic("gather", rows * (indexing.SECTOR_BYTES + 8.0))
 
 
-def _index_tensors(signature: Signature) -> list[Tensor]:
-    return [t for t in _inputs(signature) if t.dtype in ("int64", "int32", "bool", "uint8") and t.shape]
+def _indexed(count: indexing.Bytes, tensors: int = 2) -> Rule:
+    """Picks or stores by indices: `count` says what moves, of an op of at least so many `tensors`."""
+
+    def rule(signature: Signature) -> Traffic:
+        if len(signature.tensors) < tensors:
+            return visible_traffic(signature)
+        kind = "embedding" if "embedding" in signature.base_op else "gather"
+        sorts = "index_put" in signature.base_op and indexing.accumulates(signature)
+        return Traffic(kind, count(signature), launches=2 if sorts else 1)
+
+    return rule
 
 
-def _row_bytes(source: Tensor, dims: int) -> float:
-    """Bytes that one index of `dims` dimensions picks, at least a sector."""
-    return max(math.prod(source.shape[dims:]) * source.element_bytes, SECTOR_BYTES)
-
-
-def _gather_rows(signature: Signature) -> Traffic:
-    """embedding, index_select, index: whole rows picked by indices, read and written."""
-    if not signature.tensors:
+def _search(signature: Signature) -> Traffic:
+    """bucketize, searchsorted: each value read, and an int64 or (the first bool) int32 written for it."""
+    if len(signature.tensors) < 2:
         return visible_traffic(signature)
-    indices = [t for t in _index_tensors(signature) if t is not signature.tensors[0]]
-    picked = math.prod(broadcast(t.shape for t in indices)) if indices else 0
-    dims = len(indices) if signature.base_op == "index" else 1
-    source = signature.tensors[0]
-    if indices and indices[0].dtype in ("bool", "uint8"):
-        return Traffic("gather", 2.0 * source.bytes + indices[0].bytes)
-    kind = "embedding" if signature.base_op == "embedding" else "gather"
-    return Traffic(kind, 2.0 * picked * _row_bytes(source, dims) + sum(t.bytes for t in indices))
-
-
-def _scatter_rows(signature: Signature) -> Traffic:
-    """index_put_, index_add_, index_copy_: values read, the rows they meet read and written."""
-    values = [t for t in _inputs(signature) if t not in _index_tensors(signature)]
-    moved = max((t.bytes for t in values), default=0)
-    accumulates = any(s is True for s in signature.scalars) or "add" in signature.base_op
-    return Traffic(
-        "gather", signature.read_bytes + (2.0 if accumulates else 1.0) * moved, launches=2 if accumulates else 1
-    )
-
-
-def _gather_elements(signature: Signature) -> Traffic:
-    """gather, scatter, take: an element for each index. An index that is expanded over the last dimension (as PyTorch's
-    embedding makes one) picks whole rows and is stored once."""
-    indices = _index_tensors(signature)
-    source = signature.tensors[0] if signature.tensors else None
-    width = source.element_bytes if source else 4
-    if not indices:
-        return Traffic("gather", 0.0)
-    index = indices[0]
-    picked = index.numel * width
-    run = index.shape[-1] * width if index.strides[-1] == 0 else width
-    accesses = picked / max(run, 1)
-    reach = min(accesses * max(run, SECTOR_BYTES), max(source.bytes if source else 0, picked))
-    return Traffic("gather", reach + picked + index.stored_bytes)
+    values = signature.tensors[0 if signature.base_op == "bucketize" else 1]
+    narrow = next((scalar for scalar in signature.scalars if isinstance(scalar, bool)), False)
+    return Traffic("gather", signature.read_bytes + values.numel * DTYPE_BYTES["int32" if narrow else "int64"])
 
 
 def _embedding_backward(signature: Signature) -> Traffic:
@@ -346,13 +302,21 @@ _COMPARISONS = (
 _REDUCTIONS = """
 sum mean prod nansum amax amin aminmax max min any all norm linalg_vector_norm argmax argmin logsumexp var std
 var_mean std_mean _assert_async count_nonzero equal mode frobenius_norm sum_to_size _is_all_true _is_any_true
-renorm dist
+renorm dist histc bincount
 """
 _OVERWRITES = {
     "fill": "fill zero zeros full ones arange range linspace logspace eye new_zeros new_full zeros_like ones_like "
     "full_like",
     "random": "normal uniform random bernoulli exponential cauchy log_normal geometric rand randn randint rand_like "
     "randn_like randint_like multinomial",
+}
+_INDEXED = {
+    indexing.index_bytes: "index _unsafe_index",
+    indexing.index_put_bytes: "index_put _index_put_impl _unsafe_index_put",
+    indexing.select_bytes: "embedding index_select",
+    indexing.store_bytes: "index_add index_copy index_fill index_reduce",
+    indexing.gather_bytes: "gather take",
+    indexing.scatter_bytes: "scatter scatter_add scatter_reduce put",
 }
 _COPIES = "copy _to_copy clone contiguous _reshape_copy permute_copy t_copy expand_copy _copy_from _pin_memory"
 _CONCATENATIONS = """
@@ -381,30 +345,11 @@ def _table() -> dict[str, Rule]:
     rules.update(dict.fromkeys(("_softmax_backward_data", "_log_softmax_backward_data"), _softmax(2)))
     rules.update(dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _nll_forward))
     rules.update(dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward))
-    rules.update(dict.fromkeys(("embedding", "index_select", "index", "_unsafe_index"), _gather_rows))
+    for count, names in _INDEXED.items():
+        rules.update(dict.fromkeys(names.split(), _indexed(count)))
+    rules.update(dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), _indexed(indexing.bag_bytes, 3)))
+    rules.update(dict.fromkeys(("searchsorted", "bucketize"), _search))
     rules.update(dict.fromkeys(("embedding_dense_backward", "_embedding_bag_dense_backward"), _embedding_backward))
-    scatters = (
-        "index_put",
-        "_index_put_impl",
-        "_unsafe_index_put",
-        "index_add",
-        "index_copy",
-        "index_fill",
-        "index_reduce",
-    )
-    rules.update(dict.fromkeys(scatters, _scatter_rows))
-    elements = (
-        "gather",
-        "scatter",
-        "scatter_add",
-        "scatter_reduce",
-        "take",
-        "put",
-        "take_along_dim",
-        "bincount",
-        "histc",
-    )
-    rules.update(dict.fromkeys((*elements, "searchsorted", "bucketize"), _gather_elements))
     rules.update(
         dict.fromkeys(("slice_backward", "select_backward", "slice_scatter", "select_scatter"), _slice_like_backward)
     )

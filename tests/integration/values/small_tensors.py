@@ -1,5 +1,7 @@
 """Small tensors hold true values, whatever is done to them, and nothing that is read counts as unknown."""
 
+from collections.abc import Callable
+
 import torch
 from comparing import numbers, same
 
@@ -103,5 +105,21 @@ def rotary(device: str) -> torch.Tensor:
 
 
 same(rotary)
+
+
+def device_ms(work: Callable[[], torch.Tensor]) -> float:
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda._sleep(2_000_000)  # or the host would be what is measured
+    begin.record()
+    work()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end)
+
+
+# An index costs what it picks, which depends on the dimension at which it stands.
+x, picked = torch.ones(16, 64, 64, device="cuda"), torch.arange(16, device="cuda").repeat(8)
+assert device_ms(lambda: x[:, picked]) == device_ms(lambda: x.index_select(1, picked))
+assert device_ms(lambda: x[:, picked]) < device_ms(lambda: x[picked])
 
 print(f("cuda")[0], i("cuda"))
