@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from phantora_py.engines import indexing
+from phantora_py.engines import indexing, resampling
 from phantora_py.engines.shapes import broadcast, promoted_bytes
 from phantora_py.signature import DTYPE_BYTES, Signature, Tensor
 
@@ -43,8 +43,9 @@ def find_traffic(signature: Signature) -> Traffic | None:
 
 
 def visible_traffic(signature: Signature) -> Traffic:
-    """For an op that no rule knows: every argument once, written ones twice, and a result like the largest input."""
-    return Traffic("other", _arguments(signature) + _result_like_largest(signature))
+    """For an op that no rule knows: every argument once, written ones twice, and a result like the largest input if
+    nothing tells its size."""
+    return Traffic("other", _arguments(signature) + _result(signature))
 
 
 # --- shared arithmetic -----------------------------------------------------------------------------------------------
@@ -68,6 +69,13 @@ def _arguments(signature: Signature) -> float:
     """Bytes of the arguments: read once, and written once where the op modifies them."""
     factor = 1 if _is_out_variant(signature) else 2
     return signature.read_bytes + factor * signature.mutated_bytes
+
+
+def _result(signature: Signature) -> float:
+    elements = resampling.find_elements(signature)
+    if elements is None or signature.mutated_bytes:
+        return _result_like_largest(signature)
+    return float(elements * signature.tensors[0].element_bytes)
 
 
 def _result_like_largest(signature: Signature) -> float:
@@ -208,6 +216,13 @@ def _overwrite(kind: str) -> Rule:
     return rule
 
 
+def _count(signature: Signature) -> Traffic:
+    """arange: its result, of which the size is not known when the op begins, has an element for each thread."""
+    threads = math.prod((*(signature.grid or ()), *(signature.block or ())))
+    written = max((t.bytes or threads * t.element_bytes for t in _mutated(signature)), default=0)
+    return Traffic("fill", float(written))
+
+
 def _copy(signature: Signature) -> Traffic:
     """copy_, _to_copy, clone, contiguous: reads one tensor, writes another, possibly of another type or order."""
     target = _mutated(signature)[:1] or signature.tensors[:1]
@@ -266,8 +281,21 @@ def _unscale(signature: Signature) -> Traffic:
     return Traffic("optimizer", 2.0 * signature.mutated_bytes + signature.read_bytes)
 
 
-def _pool(signature: Signature) -> Traffic:
-    return Traffic("elementwise", signature.read_bytes * 1.5)
+def _resampled(signature: Signature) -> Traffic:
+    """Scaling, pooling, padding: the input read, but of one that is far larger than the result a sector for each
+    nearest neighbour; the result written, for some with an int64 of where it came from."""
+    elements = resampling.find_elements(signature)
+    if elements is None:
+        return visible_traffic(signature)
+    read = signature.read_bytes
+    if resampling.only_gives_shape(signature):
+        read -= signature.tensors[1].stored_bytes
+    if "nearest" in signature.base_op:
+        read = min(read, elements * indexing.SECTOR_BYTES)
+    width = signature.tensors[0].element_bytes
+    if signature.base_op.endswith(("_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d")):
+        width += DTYPE_BYTES["int64"]
+    return Traffic("elementwise", read + elements * width)
 
 
 def _batch_norm(passes: float) -> Rule:
@@ -305,8 +333,7 @@ var_mean std_mean _assert_async count_nonzero equal mode frobenius_norm sum_to_s
 renorm dist histc bincount
 """
 _OVERWRITES = {
-    "fill": "fill zero zeros full ones arange range linspace logspace eye new_zeros new_full zeros_like ones_like "
-    "full_like",
+    "fill": "fill zero zeros full ones linspace logspace eye new_zeros new_full zeros_like ones_like full_like",
     "random": "normal uniform random bernoulli exponential cauchy log_normal geometric rand randn randint rand_like "
     "randn_like randint_like multinomial",
 }
@@ -357,14 +384,8 @@ def _table() -> dict[str, Rule]:
     rules.update(dict.fromkeys(("topk", "kthvalue", "median", "nanmedian"), _select_top))
     rules.update(dict.fromkeys(("nonzero", "masked_select", "nonzero_static", "argwhere"), _compact))
     rules.update(dict.fromkeys(("_amp_foreach_non_finite_check_and_unscale",), _unscale))
-    pools = (
-        "avg_pool2d",
-        "max_pool2d_with_indices",
-        "_adaptive_avg_pool2d",
-        "upsample_nearest2d",
-        "upsample_bilinear2d",
-    )
-    rules.update(dict.fromkeys((*pools, *(f"{name}_backward" for name in pools)), _pool))
+    rules.update(dict.fromkeys(resampling.NAMES, _resampled))
+    rules.update(dict.fromkeys(("arange", "range"), _count))
     rules["_thnn_fused_lstm_cell"] = _elementwise(outputs=1.5)  # four gates in; these, state and cell out
     rules["_thnn_fused_lstm_cell_backward_impl"] = _elementwise(outputs=1.25)
     rules["_thnn_fused_gru_cell"] = _elementwise(outputs=2)  # three gates in; five values and the state out
