@@ -83,6 +83,7 @@ class _OpRow:
 
 def _table(*columns: str, title: str) -> Table:
     table = Table(*columns, title=title, title_justify="left")
+    table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
         column.justify = "right"
     return table

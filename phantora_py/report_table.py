@@ -116,6 +116,7 @@ def _link(link: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 def _ops(result: Mapping[str, Any]) -> Table:
     title = f"device time by op, {stretch(result)} on average over ranks"
     table = Table("op", "calls", "time", "share", title=title, title_justify="left")
+    table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
         column.justify = "right"
     averages = op_averages(result)

@@ -77,6 +77,11 @@ bool is_resident(const Kernel& kernel, const Shape& shape) {
 }
 
 // PyTorch's own operators have costs and values of theirs, whatever kernels they are made of.
+// What the kernel does to values is known: the open op, one of the script's own, has done no more by it.
+void note_carried() {
+  if (OpScope* op = current_op()) ++op->carried;
+}
+
 bool belongs_to(const OpScope* op) { return op && std::string_view(op->name).starts_with("aten::"); }
 
 const void* word_at(const char* data) {
@@ -270,7 +275,10 @@ Result launch(Kernel& kernel, const Shape& shape, streams::Handle stream, const 
   phantora::launch(*id, launch);
   if (kernel.signals) signals::issue(kernel, arguments, *id);
   if (conditions::note_launch(kernel, arguments, *id)) return Result::launched;
-  if (kernel.signals && signals::is_known(*kernel.signals)) return Result::launched;
+  if (kernel.signals && signals::is_known(*kernel.signals)) {
+    note_carried();
+    return Result::launched;
+  }
   if (!owned && (!current_op() || kernel.description)) forget_results(kernel, arguments, *id);
   return Result::launched;
 }

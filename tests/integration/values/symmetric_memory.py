@@ -137,6 +137,29 @@ def check_graph() -> None:
     assert max(waited) - min(waited) < 0.1, waited
 
 
+@torch.library.custom_op("symmetric_memory::push", mutates_args=())
+def push(x: torch.Tensor) -> torch.Tensor:
+    peer(NEXT).copy_(x)
+    handle.barrier()
+    result = memory.clone()
+    handle.barrier()
+    return result
+
+
+def check_op_of_the_scripts_own() -> None:
+    """What it calls says what is known, eagerly and in a graph."""
+    x = torch.full((SIZE,), float(RANK), device="cuda")
+    assert push(x)[3].item() == BEFORE
+    graph = torch.cuda.CUDAGraph()
+    meet()
+    with torch.cuda.graph(graph):
+        result = push(x)
+    for turn in range(2):
+        x.fill_(10.0 * turn + RANK)
+        graph.replay()
+        assert result[3].item() == 10.0 * turn + BEFORE
+
+
 def check_copies() -> None:
     """Collectives that are made of barriers and copies, and so of known values."""
     shard = torch.full((4, 8), float(RANK), device="cuda")
@@ -181,6 +204,7 @@ def check_kernels() -> None:
 check_barrier()
 check_signals()
 check_graph()
+check_op_of_the_scripts_own()
 check_copies()
 check_kernels()
 print(f"rank {RANK}: as it should be", flush=True)

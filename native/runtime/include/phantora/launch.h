@@ -19,7 +19,7 @@ struct OpScope {
   void (*describe)(const OpScope*, wire::Pack&) = nullptr;
   uint32_t launches = 0;  // so far, over all streams
   bool costed = false;    // whether one of these carries the op's cost: a kernel, never a copy or set
-  uint32_t carried = 0;   // of these, copies and sets that values::copy, set took on
+  uint32_t carried = 0;   // of these, copies and sets that values::copy, set took on, and signals
   StreamId stream = 0;    // of the latest launch
   const char* name = "";  // for messages; lives as long as the process
 };
