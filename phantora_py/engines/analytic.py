@@ -98,11 +98,19 @@ class AnalyticEngine:
     def _product(self, product: gemm.Product, relative_rate: float) -> Time:
         if not product.flops:
             return Time(self._constants.gemm.floor_ns)
+        if product.is_narrow:
+            return self._narrow(product) * (1 / relative_rate)
         time_ns = self._limited(gemm.burst_ns(product, self._gpu, self._constants.gemm), product.flops, product.dtype)
         busy_ns = max(
             gemm.memory_ns(product, self._gpu, self._constants.gemm), self._least_ns(product.flops, product.dtype)
         )
         return Time(time_ns, busy_ns) * (1 / relative_rate)
+
+    def _narrow(self, product: gemm.Product) -> Time:
+        """All SMs read the matrix as it comes, like a reduction; there is too little arithmetic to wait for."""
+        rate = self._gpu.hbm_bytes_per_s * self._constants.memory.streaming * KIND_RATES["reduction"]
+        busy_ns = product.traffic_bytes / rate * 1e9
+        return Time(self._constants.gemm.floor_ns + self._constants.gemm.cta_overhead_ns + busy_ns, busy_ns)
 
     def _convolution(self, work: convolution.Convolution) -> Time:
         """Groups may be so narrow that tiles of products would mostly be empty: depthwise, above all."""

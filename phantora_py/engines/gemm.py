@@ -25,6 +25,7 @@ TILES = (
 )
 SPLITS = (1, 2, 4, 8, 16)
 _K_STEP = 64
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,12 @@ class Product:
         return 2 * self.m * self.n * self.k * self.batch
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether a factor is a vector (GEMV, DOT) or a few of them: its kernels have no tiles, but read the matrix as
+        it comes."""
+        return min(self.m, self.n) <= (_FEW if self.batch == 1 else 1)
+
+    @property
     def traffic_bytes(self) -> int:
         """Bytes that must move at least."""
         read = (self.m * self.k + self.k * self.n) * self.in_bytes
@@ -70,7 +77,7 @@ def compute_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
         tiles = math.ceil(product.m / tile_m) * math.ceil(product.n / tile_n) * product.batch
         intensity = tile_m * tile_n / (tile_m + tile_n)
         per_k_ns = 2 * tile_m * tile_n / (rate * intensity / (intensity + constants.tile_half))
-        for split in SPLITS:
+        for split in (*SPLITS, _filling_split(tiles, gpu.sm_count)):
             depth = math.ceil(product.k / split / _K_STEP) * _K_STEP
             cta_ns = depth * per_k_ns + constants.cta_overhead_ns
             best = min(
@@ -85,6 +92,11 @@ def compute_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
 def _waves(ctas: int, sms: int, constants: GemmConstants) -> float:
     waves = ctas / sms
     return constants.quantisation * math.ceil(waves) + (1 - constants.quantisation) * max(waves, 1.0)
+
+
+def _filling_split(tiles: int, sms: int) -> int:
+    """A few tiles are as deep as it takes for the whole GPU to work on them."""
+    return max(math.ceil(sms / max(tiles, 1)), SPLITS[-1])
 
 
 def _reduction_ns(product: Product, split: int, gpu: Gpu, constants: GemmConstants) -> float:
@@ -215,6 +227,7 @@ _OPS: dict[str, Callable[[Signature], Product | None]] = {
     "bmm": _plain(0),
     "mv": _plain(0),
     "dot": _plain(0),
+    "vdot": _plain(0),
     "matmul": _plain(0),
     "addmm": _plain(1),
     "addmm_": _plain(1),
