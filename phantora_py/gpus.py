@@ -60,14 +60,15 @@ class Gpu:
         return {7: "volta", 9: "hopper"}.get(major, "blackwell")
 
     def tensor_flops(self, dtype: str) -> float:
-        """Dense matrix rate of an input type; "tf32" is float32 multiplied in TF32. fp8 falls back to fp16."""
+        """Dense matrix rate of an input type, in operations on real numbers; "tf32" and "complex-tf32" are float32 and
+        complex64 multiplied in TF32. fp8 falls back to fp16."""
         if dtype in ("float16", "bfloat16"):
             return self.fp16_flops
         if dtype.startswith("float8"):
             return self.fp8_flops or self.fp16_flops
         if dtype.startswith("float4"):
             return 2 * self.fp8_flops or self.fp16_flops
-        if dtype == "tf32":
+        if dtype in ("tf32", "complex-tf32"):
             return self.tf32_flops or self.fp32_flops
         if dtype in ("float64", "complex128"):
             return self.fp64_flops

@@ -37,7 +37,7 @@ class Product:
     k: int
     batch: int
     dtype: str
-    """Of the inputs, which sets the rate; "tf32" for float32 that is multiplied in TF32."""
+    """Of the inputs, which sets the rate; "tf32" for float32 and "complex-tf32" for complex64 multiplied in TF32."""
     in_bytes: int
     """Bytes of an element of A and of B."""
     out_bytes: int
@@ -47,7 +47,13 @@ class Product:
 
     @property
     def flops(self) -> int:
-        return 2 * self.m * self.n * self.k * self.batch
+        """Of real numbers."""
+        return 2 * self.m * self.n * self.k * self.batch * self.multiplies
+
+    @property
+    def multiplies(self) -> int:
+        """Real multiplications and additions for one of a product. BLAS does a complex one with three only if asked."""
+        return 4 if self.dtype.startswith("complex") else 1
 
     @property
     def is_narrow(self) -> bool:
@@ -76,7 +82,7 @@ def compute_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
     for tile_m, tile_n in TILES:
         tiles = math.ceil(product.m / tile_m) * math.ceil(product.n / tile_n) * product.batch
         intensity = tile_m * tile_n / (tile_m + tile_n)
-        per_k_ns = 2 * tile_m * tile_n / (rate * intensity / (intensity + constants.tile_half))
+        per_k_ns = 2 * tile_m * tile_n * product.multiplies / (rate * intensity / (intensity + constants.tile_half))
         for split in (*SPLITS, _filling_split(tiles, gpu.sm_count)):
             depth = math.ceil(product.k / split / _K_STEP) * _K_STEP
             cta_ns = depth * per_k_ns + constants.cta_overhead_ns
@@ -151,7 +157,9 @@ def _from_call(signature: Signature) -> Product:
 
 def multiplied_type(signature: Signature, dtype: str) -> str:
     """The type that sets the rate of inputs of `dtype`: the library call tells what it multiplies float32 in."""
-    return "tf32" if dtype == "float32" and signature.kernel.endswith(_TF32) else dtype
+    if not signature.kernel.endswith(_TF32):
+        return dtype
+    return {"float32": "tf32", "complex64": "complex-tf32"}.get(dtype, dtype)
 
 
 def _adds_matrix(signature: Signature) -> bool:

@@ -109,6 +109,25 @@ def _elementwise(outputs: float = 1.0, out_bytes: int | None = None, launches: i
     return rule
 
 
+def _complex_to_real(signature: Signature) -> Traffic:
+    """abs, angle: the result is half as wide as complex numbers."""
+    is_complex = any(tensor.dtype.startswith("complex") for tensor in signature.tensors)
+    return _elementwise(outputs=0.5 if is_complex else 1.0)(signature)
+
+
+def _fourier(signature: Signature) -> Traffic:
+    """Each transformed dimension is a pass over everything; a long one two, as it does not fit on an SM."""
+    dims = next((scalar for scalar in signature.scalars if isinstance(scalar, tuple)), ())
+    shape = signature.tensors[0].shape
+    sides = [shape[dim] for dim in dims if isinstance(dim, int) and -len(shape) <= dim < len(shape)]
+    passes = sum(math.ceil((side - 1).bit_length() / _TRANSFORM_BITS) for side in sides)
+    return Traffic("other", max(passes, 1) * visible_traffic(signature).bytes, launches=max(passes, 1))
+
+
+_TRANSFORM_BITS = 14
+"""An SM transforms so many complex numbers, as a power of two, in its shared memory (128 KiB; assumed)."""
+
+
 def _reduction(passes: float = 1.0) -> Rule:
     def rule(signature: Signature) -> Traffic:
         return Traffic("reduction", passes * signature.read_bytes + signature.mutated_bytes)
@@ -307,17 +326,17 @@ def _batch_norm(passes: float) -> Rule:
 
 
 _UNARY = """
-abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh
+neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh
 asinh acosh atanh sigmoid logit erf erfc erfinv lgamma digamma ceil floor round trunc frac sign sgn relu relu6 gelu
 silu mish elu celu selu leaky_relu hardtanh hardswish hardsigmoid softplus softshrink hardshrink threshold clamp
-clamp_min clamp_max clip nan_to_num bitwise_not conj_physical real imag angle view_as_real_copy polygamma rsub pow
+clamp_min clamp_max clip nan_to_num bitwise_not conj_physical real imag view_as_real_copy polygamma rsub pow
 float_power remainder fmod glu log_sigmoid_forward special_i0 sinc logical_not_ rot90 flip roll tril triu dropout
 repeat repeat_interleave constant_pad_nd
 """
 _BINARY = """
 add sub mul div true_divide floor_divide maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 copysign
 nextafter bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift __and__ __or__ __xor__
-__lshift__ __rshift__ addcmul addcdiv lerp where masked_fill polar complex xlogy mse_loss smooth_l1_loss huber_loss
+__lshift__ __rshift__ addcmul addcdiv lerp where masked_fill xlogy mse_loss smooth_l1_loss huber_loss
 binary_cross_entropy silu_backward gelu_backward sigmoid_backward tanh_backward threshold_backward elu_backward
 leaky_relu_backward hardtanh_backward hardswish_backward hardsigmoid_backward softplus_backward mish_backward
 logit_backward glu_backward native_dropout_backward mse_loss_backward smooth_l1_loss_backward
@@ -390,6 +409,9 @@ def _table() -> dict[str, Rule]:
     rules["_thnn_fused_lstm_cell_backward_impl"] = _elementwise(outputs=1.25)
     rules["_thnn_fused_gru_cell"] = _elementwise(outputs=2)  # three gates in; five values and the state out
     rules["_thnn_fused_gru_cell_backward"] = _elementwise(outputs=1.4)
+    rules["complex"] = rules["polar"] = _elementwise(outputs=2)
+    rules.update(dict.fromkeys(("abs", "angle"), _complex_to_real))
+    rules.update(dict.fromkeys(("_fft_c2c", "_fft_r2c", "_fft_c2r"), _fourier))
     rules["native_dropout"] = _elementwise(outputs=1.5)
     rules["_fused_dropout"] = _elementwise(outputs=1.5)
     rules["randperm"] = _sort
