@@ -85,7 +85,9 @@ class AnalyticEngine:
         beside = self._memory(work.moved)
         if work.attention is not None:
             return _kind(work.attention), self._attention(work.attention) + beside, work.guessed
-        if template := work.template:
+        if (template := work.template) and template.kind == "convolution":
+            return template.kind, self._implicit(template.product, template.bytes) + beside, work.guessed
+        if template:
             return template.kind, self._product(template.product, template.rate) + beside, work.guessed
         return work.moved.kind, max(beside, self._through_blocks(signature, work.moved)), work.guessed
 
@@ -102,7 +104,8 @@ class AnalyticEngine:
             return self._narrow(product) * (1 / relative_rate)
         time_ns = self._limited(gemm.burst_ns(product, self._gpu, self._constants.gemm), product.flops, product.dtype)
         busy_ns = max(
-            gemm.memory_ns(product, self._gpu, self._constants.gemm), self._least_ns(product.flops, product.dtype)
+            gemm.memory_ns(product.traffic_bytes, self._gpu, self._constants.gemm),
+            self._least_ns(product.flops, product.dtype),
         )
         return Time(time_ns, busy_ns) * (1 / relative_rate)
 
@@ -114,8 +117,20 @@ class AnalyticEngine:
 
     def _convolution(self, work: convolution.Convolution) -> Time:
         """Groups may be so narrow that tiles of products would mostly be empty: depthwise, above all."""
-        product = self._product(work.product, CONVOLUTION_RATE)
-        return min(product, self._direct(work)) if work.groups > 1 else product
+        implicit = self._implicit(work.product, work.passes * work.pass_bytes)
+        return min(implicit, self._direct(work)) if work.groups > 1 else implicit
+
+    def _implicit(self, product: gemm.Product, moved_bytes: float) -> Time:
+        """Memory sees images, filters and results once, however much their windows overlap."""
+        if not product.flops:
+            return Time(self._constants.gemm.floor_ns)
+        least_ns = self._least_ns(product.flops, product.dtype)
+        burst_ns = gemm.implicit_ns(product, self._gpu, self._constants.gemm)
+        moving_ns = gemm.memory_ns(moved_bytes, self._gpu, self._constants.gemm)
+        time_ns = gemm.overlapped_ns(burst_ns, moving_ns, self._constants.gemm)
+        if self._sustained:
+            time_ns = max(time_ns, least_ns / CONVOLUTION_RATE)
+        return Time(time_ns, max(moving_ns, least_ns))
 
     def _direct(self, work: convolution.Convolution) -> Time:
         """Value by value on CUDA cores, which load or issue for as long as it takes."""

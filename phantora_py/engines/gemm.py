@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from phantora_py.engines.constants import FP8_EFFICIENCY, GemmConstants
+from phantora_py.engines.constants import CONVOLUTION_RATE, FP8_EFFICIENCY, L2_BYTES_A_SM, GemmConstants
 from phantora_py.gpus import Gpu
 from phantora_py.signature import DTYPE_BYTES, Signature, Tensor
 
@@ -75,23 +75,37 @@ def compute_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
     intensity tm·tn / (tm + tn), plus a fixed prologue and epilogue. CTAs fill the SMs in waves. Splitting k over
     several CTAs makes more of them and costs a second pass.
     """
+    return min(_tiled_ns(product, tile, gpu, constants) for tile in TILES)
+
+
+def implicit_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
+    """The same of a convolution, whose A has a row for each position, with all that its window shows: every column of
+    tiles reads it from the L2 cache."""
+    rate = gpu.sm_count * L2_BYTES_A_SM / 1e9
+
+    def windows_ns(tile_n: int) -> float:
+        return math.ceil(product.n / tile_n) * product.m * product.k * product.batch * product.in_bytes / rate
+
+    return min(max(_tiled_ns(product, tile, gpu, constants) / CONVOLUTION_RATE, windows_ns(tile[1])) for tile in TILES)
+
+
+def _tiled_ns(product: Product, tile: tuple[int, int], gpu: Gpu, constants: GemmConstants) -> float:
+    """With the best split of k."""
     rate = gpu.tensor_flops(product.dtype) * constants.efficiency / gpu.sm_count / 1e9
     if product.dtype.startswith("float8"):
         rate *= FP8_EFFICIENCY
+    tile_m, tile_n = tile
+    tiles = math.ceil(product.m / tile_m) * math.ceil(product.n / tile_n) * product.batch
+    intensity = tile_m * tile_n / (tile_m + tile_n)
+    per_k_ns = 2 * tile_m * tile_n * product.multiplies / (rate * intensity / (intensity + constants.tile_half))
     best = math.inf
-    for tile_m, tile_n in TILES:
-        tiles = math.ceil(product.m / tile_m) * math.ceil(product.n / tile_n) * product.batch
-        intensity = tile_m * tile_n / (tile_m + tile_n)
-        per_k_ns = 2 * tile_m * tile_n * product.multiplies / (rate * intensity / (intensity + constants.tile_half))
-        for split in (*SPLITS, _filling_split(tiles, gpu.sm_count)):
-            depth = math.ceil(product.k / split / _K_STEP) * _K_STEP
-            cta_ns = depth * per_k_ns + constants.cta_overhead_ns
-            best = min(
-                best,
-                _waves(tiles * split, gpu.sm_count, constants) * cta_ns + _reduction_ns(product, split, gpu, constants),
-            )
-            if depth <= _K_STEP:
-                break
+    for split in (*SPLITS, _filling_split(tiles, gpu.sm_count)):
+        depth = math.ceil(product.k / split / _K_STEP) * _K_STEP
+        cta_ns = depth * per_k_ns + constants.cta_overhead_ns
+        waves_ns = _waves(tiles * split, gpu.sm_count, constants) * cta_ns
+        best = min(best, waves_ns + _reduction_ns(product, split, gpu, constants))
+        if depth <= _K_STEP:
+            break
     return best
 
 
@@ -113,15 +127,19 @@ def _reduction_ns(product: Product, split: int, gpu: Gpu, constants: GemmConstan
     return partial_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9 + constants.cta_overhead_ns
 
 
-def memory_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
+def memory_ns(moved_bytes: float, gpu: Gpu, constants: GemmConstants) -> float:
     """To move the bytes that must move."""
-    return product.traffic_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9
+    return moved_bytes / (gpu.hbm_bytes_per_s * constants.memory_efficiency) * 1e9
 
 
 def burst_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
-    """Time of one product on a cool GPU: compute and memory, the shorter partly hidden behind the longer."""
+    """Time of one product on a cool GPU."""
     compute = compute_ns(product, gpu, constants)
-    memory = memory_ns(product, gpu, constants)
+    return overlapped_ns(compute, memory_ns(product.traffic_bytes, gpu, constants), constants)
+
+
+def overlapped_ns(compute: float, memory: float, constants: GemmConstants) -> float:
+    """Compute and memory, the shorter partly hidden behind the longer."""
     return constants.floor_ns + max(compute, memory) + constants.overlap_loss * min(compute, memory)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from phantora_py.engines.constants import CONVOLUTION_RATE, GROUPED_RATE
+from phantora_py.engines.constants import GROUPED_RATE
 from phantora_py.engines.gemm import Product
 from phantora_py.signature import Scalar, Signature, Tensor
 
@@ -101,4 +101,4 @@ def _convolution(signature: Signature, facts: dict[str, Scalar]) -> Template | N
     inputs = images * integer(facts, "IN_D", 1) * integer(facts, "IN_H") * integer(facts, "IN_W")
     read = inputs * channels * groups + filters * depth
     moved = read * product.in_bytes + outputs * filters * product.out_bytes
-    return Template(product, moved, "convolution", CONVOLUTION_RATE)
+    return Template(product, moved, "convolution")
