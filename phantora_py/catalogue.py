@@ -35,6 +35,8 @@ class KernelInfo:
     """Of an embedding's forward."""
     fused: str = ""
     """Ops that a generated kernel was fused from."""
+    doubt: str = ""
+    """What the engine guesses about an op that it does know."""
 
     @property
     def name(self) -> str:

@@ -44,6 +44,8 @@ class Cost(Protocol):
     def guessed(self) -> bool: ...
     @property
     def busy_ns(self) -> int: ...
+    @property
+    def doubt(self) -> str: ...
 
 
 class CostEngine(Protocol):
@@ -319,6 +321,7 @@ class Definitions:
             share=occupancy.share(signature, cost.busy_ns, cost.duration_ns, self._cluster.gpu.sm_count),
             lookup=Lookup.of(signature),
             fused=signature.fused,
+            doubt=cost.doubt,
         )
 
     def _define_comm(self, rank: int, fields: Fields) -> None:

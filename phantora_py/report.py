@@ -162,7 +162,10 @@ class Report:
 
     def _guessed(self, farewells: Mapping[int, Farewell]) -> list[str]:
         costs = {
-            f"cost of {info.name}" for kernels in self._catalogue.kernels for info in kernels.values() if info.guessed
+            f"cost of {info.doubt or info.name}"
+            for kernels in self._catalogue.kernels
+            for info in kernels.values()
+            if info.guessed
         }
         told = {text for farewell in farewells.values() for text in farewell.guessed}
         cut_short = [rank for rank, peaks in enumerate(self._peaks) if rank not in farewells and peaks.any()]

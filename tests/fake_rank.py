@@ -27,6 +27,7 @@ class FakeCost:
     kind: str = "elementwise"
     guessed: bool = False
     busy_ns: int = 0
+    doubt: str = ""
 
 
 class FakeEngine:
@@ -36,7 +37,9 @@ class FakeEngine:
 
     def cost(self, signature: Signature) -> FakeCost:
         kind, _, duration_ns = signature.kernel.partition(":")
-        return FakeCost(int(duration_ns or 100), "fake", kind, kind == "strange")
+        return FakeCost(
+            int(duration_ns or 100), "fake", kind, kind in ("strange", "doubted"), doubt="why" * (kind == "doubted")
+        )
 
 
 def packed(**table: Any) -> bytes:

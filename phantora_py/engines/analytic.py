@@ -54,7 +54,9 @@ class AnalyticEngine:
             return Cost(0, self.name, "host_func")
         kind, time, guessed = self._estimate(signature)
         duration_ns = max(math.ceil(time.ns), self.floor_ns)
-        return Cost(duration_ns, self.name, kind, guessed, min(math.ceil(time.busy_ns), duration_ns))
+        busy_ns = min(math.ceil(time.busy_ns), duration_ns)
+        doubt = generated.find_doubt(signature)
+        return Cost(duration_ns, self.name, kind, guessed or bool(doubt), busy_ns, doubt)
 
     def _estimate(self, signature: Signature) -> tuple[str, Time, bool]:
         if signature.copy is not None:

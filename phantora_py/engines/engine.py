@@ -22,6 +22,8 @@ class Cost:
     busy_ns: int = 0
     """Of the duration, the time for which the whole GPU's memory or arithmetic would be busy with it: no kernel beside
     it finds any of that free. 0: not known."""
+    doubt: str = ""
+    """What is guessed about an op that the engine does know, for people."""
 
 
 class Engine(Protocol):

@@ -50,6 +50,14 @@ def find_generated(signature: Signature) -> Work | None:
     return Work(moved, guessed=True)
 
 
+def find_doubt(signature: Signature) -> str:
+    """What is guessed of a kernel whose work is known: FlexAttention skips the blocks that a mask leaves out, and which
+    ones is in the mask's tensors alone unless its source tells."""
+    facts = dict(signature.code)
+    block, keys = integer(facts, "SPARSE_KV_BLOCK_SIZE"), integer(facts, "KV_LEN")
+    return "flex_attention: block mask taken as dense" if 0 < block < keys and not facts.get("ordered_mask") else ""
+
+
 def _iterations(facts: dict[str, Scalar]) -> int | None:
     """Elements that the kernel goes over, if it says so."""
     extents = [integer(facts, name) for name in facts if _SPACE.fullmatch(name)]

@@ -163,6 +163,27 @@ def test_flex_attention_within_a_window_costs_the_pairs_that_it_leaves() -> None
     assert flex(backward=True, mask_window=512) == pytest.approx(3 * flex(mask_window=512), rel=0.3)
 
 
+def test_flex_attention_with_blocks_that_only_values_tell_is_guessed_as_dense() -> None:
+    def cost(**facts: int) -> Cost:
+        code: dict[str, object] = {
+            "ZQ": 4,
+            "HQ": 16,
+            "Q_LEN": 4096,
+            "KV_LEN": 4096,
+            "QK_HEAD_DIM": 64,
+            "V_HEAD_DIM": 64,
+        }
+        code |= {"products": 2, "reads": [1], "writes": [0], **facts}
+        return ENGINE.cost(generated("triton_tem_fused_flex_attention_1", [("in", BF16, 1 << 24)], code))
+
+    masked = cost(SPARSE_KV_BLOCK_SIZE=128)
+    assert (masked.guessed, masked.doubt) == (True, "flex_attention: block mask taken as dense")
+    dense = cost(SPARSE_KV_BLOCK_SIZE=1 << 30)
+    assert (dense.guessed, dense.doubt, dense.duration_ns) == (False, "", masked.duration_ns)
+    causal = cost(SPARSE_KV_BLOCK_SIZE=128, ordered_mask=1)
+    assert (causal.guessed, causal.doubt) == (False, "")
+
+
 def test_products_of_unknown_size_are_guessed() -> None:
     tensors = [("in", BF16, 1 << 20), ("mut", BF16, 1 << 20)]
     code = {"reads": [1, 0], "writes": [0, 1], "products": 2}

@@ -228,13 +228,14 @@ def test_names_in_the_table_are_shown_as_they_are() -> None:
 def test_unknown_reads_and_guesses_are_summed_over_ranks() -> None:
     def guess(rank: FakeRank) -> None:
         rank.kernel("strange:10", at=0, op="mylib::weird")
+        rank.kernel("doubted:10", at=0, op="mylib::known")
         reads = [{"op": "aten::item", "site": "train.py:7", "count": 2, "bytes": 8}]
         rank.bye(unknown_reads=reads, guessed=["cuda graphs"])
 
     result = run(2, guess)
     assert result["unknown_reads"] == 4
     assert result["unknown_read_sites"] == [{"op": "aten::item", "site": "train.py:7", "count": 4, "bytes": 16}]
-    assert result["guessed"] == ["cost of mylib::weird", "cuda graphs"]
+    assert result["guessed"] == ["cost of mylib::weird", "cost of why", "cuda graphs"]
 
 
 @pytest.mark.parametrize("pumps", [1, 3, 7, 10_000])
