@@ -150,8 +150,6 @@ class Communicator:
     """Index → (global rank, device)."""
     waiting: list[_Operation] = field(default_factory=list)
     """Operations that came before all members had."""
-    aborted: set[int] = field(default_factory=set)
-    """Ranks that have aborted it."""
 
     @property
     def is_complete(self) -> bool:
@@ -361,7 +359,8 @@ class Definitions:
         number = fields.integer("id", 1, MAX_DEFINITIONS)
         if number not in self._member_of[rank]:
             raise ProtocolError(f"abort of communicator {number}, which was not defined")
-        self._member_of[rank][number][0].aborted.add(rank)
+        comm, index = self._member_of[rank][number]
+        self._simulation.define_abort(rank, number, comm.number, index)
 
     def _define_collective(self, rank: int, fields: Fields) -> None:
         local = fields.integer("comm")

@@ -157,16 +157,19 @@ class Diagnosis:
 
     def _collective(self, rank: int, obstacle: Obstacle) -> _Wait:
         ranks = self._definitions.communicators[obstacle.name].ranks
-        absent, busy = ([ranks[member] for member in members] for members in (obstacle.absent, obstacle.busy))
+        lacking = (obstacle.absent, obstacle.gone, obstacle.busy)
+        absent, gone, busy = ([ranks[member] for member in members] for members in lacking)
         call = f"collective {obstacle.sequence} of {self._comm(obstacle.name)}, {self._call(rank, obstacle.definition)}"
         reasons = []
         if obstacle.mismatched:
             reasons.append("members do not ask for the same")
         if absent:
-            reasons.append(f"{self._absent(obstacle.name, absent)}")
+            reasons.append(f"{named_ranks(absent)} {_has(absent)} not come")
+        if gone:
+            reasons.append(f"{named_ranks(gone)} {_has(gone)} aborted the communicator")
         if busy:
             reasons.append(f"{named_ranks(busy)} {_has(busy)} other work before it")
-        return _Wait(f"{call}: {'; '.join(reasons) or 'it is under way'}", (*absent, *busy))
+        return _Wait(f"{call}: {'; '.join(reasons) or 'it is under way'}", (*absent, *gone, *busy))
 
     def _transfer(self, rank: int, obstacle: Obstacle) -> _Wait:
         peer = self._definitions.communicators[obstacle.name].ranks[obstacle.peer]
@@ -180,7 +183,8 @@ class Diagnosis:
         what = f"send {obstacle.sequence} to" if sends else f"receive {obstacle.sequence} from"
         if obstacle.absent:
             reason = f"the {'receive' if sends else 'send'} has not come"
-            reason += "".join(self._aborted(obstacle.name, [peer]))
+        elif obstacle.gone:
+            reason = f"rank {peer} has aborted the communicator"
         else:
             reason = f"rank {peer} has other work before it"
         return _Wait(f"{what} rank {peer} on {self._comm(obstacle.name)}, {size}: {reason}", (peer,))
@@ -197,13 +201,6 @@ class Diagnosis:
         return _Wait(
             f"{group.text} of {group.size} members{members}, round {obstacle.sequence}: {reason}", tuple(absent)
         )
-
-    def _absent(self, comm: int, ranks: list[int]) -> str:
-        return f"{named_ranks(ranks)} {_has(ranks)} not come" + "".join(self._aborted(comm, ranks))
-
-    def _aborted(self, comm: int, ranks: list[int]) -> list[str]:
-        left = [rank for rank in ranks if rank in self._definitions.communicators[comm].aborted]
-        return [f" ({named_ranks(left)} {_has(left)} aborted the communicator)"] if left else []
 
     def _streams(self, waits: Mapping[int, list[_Wait]]) -> list[str]:
         """What streams of ranks that others wait for stand at, if their hosts do not wait for that as well."""

@@ -27,6 +27,7 @@ _KINDS = {
     12: "LANE_END",
     13: "MEMORY",
     14: "EVENT_FORGET",
+    15: "ABORT",
 }
 _FRAME_NAMES = {int(kind): kind.name for kind in FrameType}
 _MAPS = {FrameType.HELLO, FrameType.DEFINE, FrameType.BYE, FrameType.JOB, FrameType.EXITED}

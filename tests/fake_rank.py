@@ -16,7 +16,7 @@ from phantora_py.recording import Recorder
 from phantora_py.signature import Signature
 
 KERNEL, EVENT_RECORD, STREAM_WAIT, COLLECTIVE, SYNC, QUERY, EVENT_TIME, HOST_SYNC, CLOCK, MARK = range(1, 11)
-LANE_BEGIN, LANE_END, MEMORY, EVENT_FORGET = range(11, 15)
+LANE_BEGIN, LANE_END, MEMORY, EVENT_FORGET, ABORT = range(11, 16)
 STEP_ENDED, STEP_BEGAN = 1, 2
 
 
@@ -120,6 +120,10 @@ class FakeRank:
         self._collectives[number,] = number
         self.define("collective", id=number, comm=comm, op=op, peers=peers, **more)
         self.batch(record(COLLECTIVE, number, at=at, stream=stream))
+
+    def abort(self, comm: int, *, at: int) -> None:
+        self.define("comm_abort", id=comm)
+        self.batch(record(ABORT, comm, at=at))
 
     def sync(self, *, at: int, stream: int = 0) -> int:
         """Waits for the stream; returns the request's number."""

@@ -110,8 +110,9 @@ using Receives = std::vector<std::pair<uint32_t, uint64_t>>;
 Call transfers(uint32_t member, const Sends& sends, const Receives& receives, bool eager) {
   Call call;
   call.member = member;
-  for (const auto& [peer, key, activity] : sends) call.sends.push_back({peer, key, activity.shared, eager});
+  for (const auto& [peer, key, activity] : sends) call.sends.push_back({peer, key, activity.shared});
   for (const auto& [peer, key] : receives) call.receives.push_back({peer, key});
+  call.eager = eager;
   return call;
 }
 
@@ -192,6 +193,7 @@ void bind_diagnosis(py::module_& module) {
       .def_readonly("mismatched", &Obstacle::mismatched)
       .def_readonly("absent", &Obstacle::absent)
       .def_readonly("busy", &Obstacle::busy)
+      .def_readonly("gone", &Obstacle::gone)
       .def_readonly("unheard", &Obstacle::unheard);
   py::class_<Waiting>(module, "Waiting")
       .def_property_readonly("rank", [](const Waiting& waiting) { return static_cast<uint32_t>(waiting.rank); })
@@ -275,6 +277,12 @@ void bind_definitions(py::class_<Guarded>& simulation) {
           },
           py::arg("rank"), py::arg("definition"), py::arg("comm"), py::arg("member"), py::arg("sends"),
           py::arg("receives"), py::arg("eager") = false)
+      .def(
+          "define_abort",
+          [](Guarded& self, int64_t rank, int64_t definition, int64_t comm, int64_t member) {
+            self.locked([&](Simulation& simulation) { simulation.define_abort(rank, definition, comm, member); });
+          },
+          py::arg("rank"), py::arg("definition"), py::arg("comm"), py::arg("member"))
       .def(
           "define_host_group",
           [](Guarded& self, int64_t rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns) {

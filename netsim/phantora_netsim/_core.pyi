@@ -75,6 +75,7 @@ class Obstacle:
     mismatched: bool  # members do not ask for the same: it never starts
     absent: list[int]  # members (of a host group: ranks) that have not come
     busy: list[int]  # members that have, but whose streams are not there yet
+    gone: list[int]  # members that have aborted the communicator
     unheard: int  # members of a host group that nothing is known of
 
 class Waiting:
@@ -158,6 +159,10 @@ class Simulation:
         """One launch of point-to-point transfers: sends of (peer, key, activity), receives of (peer, key). The k-th
         send i→j on a communicator meets the k-th receive on j from i; both must have the same key, say their size.
         Eager sends start without their receivers, meet no kernels, and the launch does not wait for their ends."""
+    def define_abort(self, rank: int, definition: int, comm: int, member: int) -> None:
+        """What an ABORT record names: at its time all that the rank has called on the communicator, but for
+        eager launches, ends, if it has not; its later calls end as soon as its stream comes to them. The others wait
+        for it, without end."""
     def define_host_group(self, rank: int, definition: int, group: int, size: int, cost_ns: int) -> None: ...
     def feed(self, rank: int, batch: bytes) -> None:
         """Appends records. ValueError (state unchanged) for a malformed batch."""

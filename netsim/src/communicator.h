@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -33,7 +34,8 @@ struct Operation {
   uint32_t ready = 0;
   uint64_t key = 0;  // of the member that the core heard of first
   bool mismatched = false;
-  Time start = 0;  // of those ready, the latest
+  Time start = 0;              // of those ready, the latest
+  std::optional<FlowId> flow;  // while it is under way
 };
 
 // One message. The k-th send i → j on a communicator meets the k-th receive on j from i. An eager one starts when the
@@ -57,9 +59,10 @@ struct Transfer {
   uint64_t sequence = 0;
   Precedence precedence{};
   const Activity* activity = nullptr;
-  bool eager = false;  // as the sender says
-  bool ended = false;  // and its receiver is not ready
-  Time end = 0;        // if it has ended
+  bool eager = false;          // as the sender says
+  bool ended = false;          // and its receiver is not ready
+  Time end = 0;                // if it has ended
+  std::optional<FlowId> flow;  // once it has begun
 
   bool mismatched() const { return sender.come && receiver.come && sender.key != receiver.key; }
 };
@@ -87,8 +90,12 @@ struct Communicator {
   Ring<OperationId> open;                          // by sequence; ended ones in the middle are kept
   uint64_t first = 0;                              // sequence of open's front
   std::unordered_map<uint64_t, Channel> channels;  // by source and destination
+  std::vector<Time> aborts;                        // when each member aborted it, kNever if it has not
+
+  bool has_aborted(uint32_t member) const { return aborts[member] < kNever; }
 };
 
+inline constexpr LaunchId kEndedLaunch{UINT32_MAX};
 inline constexpr OperationId kEndedOperation{UINT32_MAX};
 
 }  // namespace phantora::netsim

@@ -53,10 +53,10 @@ bool equal(const std::shared_ptr<const Activity>& x, const std::shared_ptr<const
 
 bool equal(const Call& x, const Call& y) {
   return x.comm == y.comm && x.member == y.member && x.key == y.key && equal(x.activity, y.activity) &&
-         x.receives == y.receives &&
+         x.receives == y.receives && x.eager == y.eager &&
          std::equal(x.sends.begin(), x.sends.end(), y.sends.begin(), y.sends.end(),
                     [](const Call::Send& a, const Call::Send& b) {
-                      return a.peer == b.peer && a.key == b.key && a.eager == b.eager && equal(a.activity, b.activity);
+                      return a.peer == b.peer && a.key == b.key && equal(a.activity, b.activity);
                     });
 }
 
@@ -115,6 +115,27 @@ CommId Definitions::define_comm(int64_t name, int64_t size) {
   return known->second;
 }
 
+CommId Definitions::find_comm(int64_t name, const std::string& what) const {
+  const auto known = comm_ids_.find(name);
+  require(known != comm_ids_.end(), what + ": communicator " + std::to_string(name) + " is not defined");
+  return known->second;
+}
+
+void Definitions::check_member(CommId comm, int64_t member, const std::string& what) const {
+  require(member >= 0 && member < comms_[comm].size, what + ": there is no member " + std::to_string(member) +
+                                                         " in communicator " + std::to_string(comms_[comm].name) +
+                                                         " of " + std::to_string(comms_[comm].size));
+}
+
+// The rank is that member from now on, and nobody else.
+void Definitions::own(CommId comm, uint32_t member, RankId rank, const std::string& what) {
+  std::optional<RankId>& owner = comms_[comm].members[member];
+  require(!owner || *owner == rank, what + ": member " + std::to_string(member) + " of communicator " +
+                                        std::to_string(comms_[comm].name) + " is rank " +
+                                        std::to_string(owner ? index(*owner) : 0) + " already");
+  owner = rank;
+}
+
 void Definitions::check_links(const Activity& activity) const {
   for (const Use& use : activity.links) {
     require(index(use.link) < links_, "an activity uses link " + std::to_string(index(use.link)) + ", but there are " +
@@ -126,30 +147,31 @@ void Definitions::check_links(const Activity& activity) const {
 void Definitions::define_call(RankId rank, int64_t definition, int64_t comm, Call call) {
   const std::string what = subject(rank, "collective", definition);
   require_number(rank, "collective", definition);
-  const auto known = comm_ids_.find(comm);
-  require(known != comm_ids_.end(), what + ": communicator " + std::to_string(comm) + " is not defined");
-  call.comm = known->second;
-  const uint32_t size = comms_[call.comm].size;
-  const auto require_member = [&](uint32_t member) {
-    require(member < size, what + ": there is no member " + std::to_string(member) + " in communicator " +
-                               std::to_string(comm) + " of " + std::to_string(size));
-  };
-  require_member(call.member);
-  for (const Call::Receive& receive : call.receives) require_member(receive.peer);
+  call.comm = find_comm(comm, what);
+  check_member(call.comm, call.member, what);
+  for (const Call::Receive& receive : call.receives) check_member(call.comm, receive.peer, what);
   for (const Call::Send& send : call.sends) {
-    require_member(send.peer);
+    check_member(call.comm, send.peer, what);
     check_links(*send.activity);
   }
   if (call.activity) check_links(*call.activity);
   auto& calls = of_rank_[rank].calls;
   const Call* earlier = this->call(rank, static_cast<uint64_t>(definition));
   require(!earlier || equal(*earlier, call), what + " is defined already, and differently");
-  std::optional<RankId>& owner = comms_[call.comm].members[call.member];
-  require(!owner || *owner == rank, what + ": member " + std::to_string(call.member) + " of communicator " +
-                                        std::to_string(comm) + " is rank " + std::to_string(owner ? index(*owner) : 0) +
-                                        " already");
-  owner = rank;
+  own(call.comm, call.member, rank, what);
   if (!earlier) grown(calls, definition) = std::make_unique<const Call>(std::move(call));
+}
+
+void Definitions::define_abort(RankId rank, int64_t definition, int64_t comm, int64_t member) {
+  const std::string what = subject(rank, "abort", definition);
+  require_number(rank, "abort", definition);
+  const CommId id = find_comm(comm, what);
+  check_member(id, member, what);
+  const Abort* earlier = abort(rank, static_cast<uint64_t>(definition));
+  const Abort value{id, static_cast<uint32_t>(member)};
+  require(!earlier || *earlier == value, what + " is defined already, and differently");
+  own(id, value.member, rank, what);
+  grown(of_rank_[rank].aborts, definition) = value;
 }
 
 HostGroupId Definitions::define_host_call(RankId rank, int64_t definition, int64_t group, int64_t size,
@@ -198,6 +220,10 @@ const KernelCost* Definitions::kernel(RankId rank, uint64_t signature) const {
 const Call* Definitions::call(RankId rank, uint64_t definition) const {
   const auto& calls = of_rank_[rank].calls;
   return definition < calls.size() ? calls[definition].get() : nullptr;
+}
+
+const Abort* Definitions::abort(RankId rank, uint64_t definition) const {
+  return found(of_rank_[rank].aborts, definition);
 }
 
 const HostCall* Definitions::host_call(RankId rank, uint64_t definition) const {

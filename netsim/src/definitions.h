@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -27,7 +28,6 @@ struct Call {
     uint32_t peer;
     uint64_t key;
     std::shared_ptr<const Activity> activity;
-    bool eager = false;  // waits for no receiver
   };
   struct Receive {
     uint32_t peer;
@@ -41,8 +41,16 @@ struct Call {
   std::shared_ptr<const Activity> activity;  // null for a launch of sends and receives
   std::vector<Send> sends;
   std::vector<Receive> receives;
+  bool eager = false;  // its sends wait for no receivers
 
   bool point_to_point() const { return activity == nullptr; }
+};
+
+// A communicator that a rank gives up, and what it is in it.
+struct Abort {
+  CommId comm{};
+  uint32_t member = 0;
+  bool operator==(const Abort&) const = default;
 };
 
 struct HostCall {
@@ -62,12 +70,14 @@ class Definitions {
   void define_kernel(RankId rank, int64_t signature, KernelCost cost);
   CommId define_comm(int64_t name, int64_t size);
   void define_call(RankId rank, int64_t definition, int64_t comm, Call call);
+  void define_abort(RankId rank, int64_t definition, int64_t comm, int64_t member);
   HostGroupId define_host_call(RankId rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns);
 
   int32_t device(RankId rank, uint32_t stream) const;           // -1: not defined
   const Slowdown* slowdown(RankId rank, int32_t device) const;  // null: not defined
   const KernelCost* kernel(RankId rank, uint64_t signature) const;
   const Call* call(RankId rank, uint64_t definition) const;
+  const Abort* abort(RankId rank, uint64_t definition) const;
   const HostCall* host_call(RankId rank, uint64_t definition) const;
 
   uint32_t comm_size(CommId comm) const { return comms_[comm].size; }
@@ -85,6 +95,7 @@ class Definitions {
     std::vector<int32_t> devices;                         // by stream
     std::vector<std::optional<KernelCost>> kernels;       // by number
     std::vector<std::unique_ptr<const Call>> calls;
+    std::vector<std::optional<Abort>> aborts;
     std::vector<std::optional<HostCall>> host_calls;
   };
   struct Comm {
@@ -98,6 +109,9 @@ class Definitions {
     std::vector<RankId> members;
   };
 
+  CommId find_comm(int64_t name, const std::string& what) const;
+  void check_member(CommId comm, int64_t member, const std::string& what) const;
+  void own(CommId comm, uint32_t member, RankId rank, const std::string& what);
   void check_links(const Activity& activity) const;
 
   size_t links_;

@@ -107,6 +107,12 @@ Obstacle Diagnosis::why(const Rank& rank, const Recording& recording, int depth)
   return why(rank, rank.streams[recording.stream], depth);
 }
 
+// Where a member belongs that is not ready.
+std::vector<uint32_t>& Diagnosis::lacks(CommId comm, uint32_t member, bool come, Obstacle& obstacle) const {
+  if (state_.comms[comm].has_aborted(member)) return obstacle.gone;
+  return come ? obstacle.busy : obstacle.absent;
+}
+
 Obstacle Diagnosis::why(const Operation& operation, const Item& item) const {
   Obstacle obstacle{.kind = Obstacle::Kind::collective,
                     .name = definitions_.comm_name(operation.comm),
@@ -116,7 +122,7 @@ Obstacle Diagnosis::why(const Operation& operation, const Item& item) const {
                     .mismatched = operation.mismatched};
   for (uint32_t i = 0; i < operation.members.size(); ++i) {
     const Operation::Member& member = operation.members[i];
-    if (!member.ready) (member.come ? obstacle.busy : obstacle.absent).push_back(i);
+    if (!member.ready) lacks(operation.comm, i, member.come, obstacle).push_back(i);
   }
   return obstacle;
 }
@@ -136,7 +142,7 @@ Obstacle Diagnosis::why(const Launch& launch, const Item& item) const {
     obstacle.sequence = transfer.sequence;
     obstacle.peer = sends ? transfer.destination : transfer.source;
     obstacle.mismatched = transfer.mismatched();
-    if (!other.ready) (other.come ? obstacle.busy : obstacle.absent).push_back(obstacle.peer);
+    if (!other.ready) lacks(transfer.comm, obstacle.peer, other.come, obstacle).push_back(obstacle.peer);
     break;
   }
   return obstacle;

@@ -31,6 +31,7 @@ struct Obstacle {
   bool mismatched = false;         // members do not ask for the same: it never starts
   std::vector<uint32_t> absent{};  // members (of a host group: ranks) that have not come
   std::vector<uint32_t> busy{};    // members that have, but whose streams are not there yet
+  std::vector<uint32_t> gone{};    // members that have aborted the communicator
   uint32_t unheard = 0;            // members of a host group that nothing is known of
 };
 
@@ -78,6 +79,7 @@ class Diagnosis {
   Obstacle why(const Rank& rank, const Recording& recording, int depth) const;
   Obstacle why(const Operation& operation, const Item& item) const;
   Obstacle why(const Launch& launch, const Item& item) const;
+  std::vector<uint32_t>& lacks(CommId comm, uint32_t member, bool come, Obstacle& obstacle) const;
   Obstacle why(const HostGroup& group, HostGroupId id, RankId rank) const;
   Disagreement disagreement(const Operation& operation) const;
   Disagreement disagreement(const Transfer& transfer) const;

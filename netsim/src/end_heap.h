@@ -26,11 +26,16 @@ class EndHeap {
     sink(rise(places_[flow].number, entry), entry);
   }
 
-  void pop() {
-    places_[top()] = {};
+  void pop() { remove(top()); }
+
+  // Nothing happens if it is not held.
+  void remove(FlowId flow) {
+    if (!places_.contains(flow) || !places_[flow].held) return;
+    const uint32_t place = places_[flow].number;
+    places_[flow] = {};
     const Entry last = heap_.back();
     heap_.pop_back();
-    if (!heap_.empty()) sink(0, last);
+    if (place < heap_.size()) sink(rise(place, last), last);
   }
 
  private:

@@ -54,6 +54,9 @@ bool World::execute(Rank& rank, LaneId id) {
     case Kind::host_sync:
       arrive(rank, id, step, now);
       break;
+    case Kind::abort:
+      abort(rank, step, now);
+      break;
     case Kind::lane_begin:
       begin_lane(rank, LaneId(step.a), now);
       break;

@@ -107,6 +107,9 @@ class Inlet::Check {
       case Kind::host_sync:
         require(definitions_.host_call(inlet_.rank_, record.a), "host group not defined:", record.a);
         break;
+      case Kind::abort:
+        require(definitions_.abort(inlet_.rank_, record.a), "abort not defined:", record.a);
+        break;
       case Kind::mark:
       case Kind::memory:
         check_stream(record.stream);

@@ -42,8 +42,8 @@ bool World::reach_collective(const Item& item, Time ready) {
   operation.start = std::max(operation.start, ready);
   if (operation.ready == operation.members.size() && !operation.mismatched) {
     const Operation::Member& leader = operation.members.front();
-    state_.network.begin({.kind = Owner::Kind::operation, .id = item.subject}, leader.precedence, *leader.activity,
-                         operation.start, carriers(operation));
+    operation.flow = state_.network.begin({.kind = Owner::Kind::operation, .id = item.subject}, leader.precedence,
+                                          *leader.activity, operation.start, carriers(operation));
   }
   return false;
 }
@@ -70,7 +70,7 @@ Item World::join_transfers(const Rank& rank, StreamId stream, const Call& call, 
     transfer.sender = {.come = true, .rank = rank.id, .launch = id, .definition = item.definition, .key = send.key};
     transfer.precedence = {rank.id, item.sequence, part++};
     transfer.activity = send.activity.get();
-    transfer.eager = send.eager;
+    transfer.eager = call.eager;
     if (transfer.mismatched()) ++state_.disagreements;
     transfers.push_back(transfer_id);
   }
@@ -138,7 +138,7 @@ void World::reach_send(TransferId id, Time ready) {
   transfer.sender.at = ready;
   if (transfer.eager) {
     begin_transfer(id);
-    finish_part(transfer.sender.launch, ready);
+    finish_part(std::exchange(transfer.sender.launch, kEndedLaunch), ready);
   } else if (transfer.receiver.ready && !transfer.mismatched()) {
     begin_transfer(id);
   }
@@ -158,10 +158,10 @@ void World::reach_receive(TransferId id, Time ready) {
 }
 
 void World::begin_transfer(TransferId id) {
-  const Transfer& transfer = state_.transfers[id];
+  Transfer& transfer = state_.transfers[id];
   const Time start = transfer.eager ? transfer.sender.at : std::max(transfer.sender.at, transfer.receiver.at);
-  state_.network.begin({.kind = Owner::Kind::transfer, .id = static_cast<uint32_t>(id)}, transfer.precedence,
-                       *transfer.activity, start, carriers(transfer));
+  transfer.flow = state_.network.begin({.kind = Owner::Kind::transfer, .id = static_cast<uint32_t>(id)},
+                                       transfer.precedence, *transfer.activity, start, carriers(transfer));
 }
 
 void World::end_transfer(TransferId id, Time end) {
@@ -190,6 +190,57 @@ void World::finish(LaunchId id, Time end) {
   const Launch ended = std::move(state_.launches[id]);
   state_.launches.remove(id);
   end_head(ended.rank, ended.stream, ended.latest);
+}
+
+// Ends the member's part of all that it has called on the communicator and that has not ended. Nothing that ends at
+// `now` or before is left to come (is_early).
+void World::abort(Rank& rank, const Step& step, Time now) {
+  const Abort& abort = *definitions_->abort(rank.id, step.a);
+  Time& aborted = state_.comms[abort.comm].aborts[abort.member];
+  aborted = std::min(aborted, now);
+  for (size_t i = 0; i < rank.streams.size(); ++i) {
+    const Stream& stream = rank.streams[StreamId(i)];
+    if (stream.queue.empty() || !abort_of(rank, stream.queue.front())) continue;
+    give_up(stream.queue.front(), now);
+    end_head(rank.id, StreamId(i), std::max(stream.head_start, after(now, kLookahead)));
+  }
+}
+
+// When the member whose call the item is aborted the communicator. What stores in memory of others and looks for what
+// they store (an eager launch) knows of no aborts.
+std::optional<Time> World::abort_of(const Rank& rank, const Item& item) const {
+  if (item.kind != Kind::collective) return std::nullopt;
+  const Call& call = *definitions_->call(rank.id, item.definition);
+  const Communicator& comm = state_.comms[call.comm];
+  if (call.eager || !comm.has_aborted(call.member)) return std::nullopt;
+  return comm.aborts[call.member];
+}
+
+// The member takes no part in it any more; the others wait for it without end.
+void World::give_up(const Item& item, Time now) {
+  if (!item.point_to_point) return give_up(state_.operations[OperationId{item.subject}], item.member, now);
+  const LaunchId id{item.subject};
+  for (const TransferId transfer : state_.launches[id].transfers) give_up(state_.transfers[transfer], id, now);
+  state_.launches.remove(id);
+}
+
+void World::give_up(Operation& operation, uint32_t member, Time now) {
+  if (std::exchange(operation.members[member].ready, false)) --operation.ready;
+  if (operation.flow) state_.network.cancel(*std::exchange(operation.flow, std::nullopt), now);
+}
+
+// It may not be the launch's any more: one that has ended leaves its place to another.
+void World::give_up(Transfer& transfer, LaunchId launch, Time now) {
+  bool is_part = false;
+  for (Transfer::Side* side : {&transfer.sender, &transfer.receiver}) {
+    if (!side->come || side->launch != launch) continue;
+    side->ready = false;
+    side->launch = kEndedLaunch;
+    is_part = true;
+  }
+  if (is_part && transfer.flow && !transfer.eager) {
+    state_.network.cancel(*std::exchange(transfer.flow, std::nullopt), now);
+  }
 }
 
 // The devices on which it meets kernels.

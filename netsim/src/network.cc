@@ -40,8 +40,8 @@ FlowNetwork::FlowNetwork(std::shared_ptr<const Fabric> fabric) : fabric_(std::mo
   }
 }
 
-void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& activity, Time start,
-                        std::vector<DeviceId> devices) {
+FlowId FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& activity, Time start,
+                          std::vector<DeviceId> devices) {
   assert(start >= now_);
   const bool enters = !devices.empty();
   const FlowId id = add({.remaining = static_cast<double>(activity.volume_bytes),
@@ -55,6 +55,18 @@ void FlowNetwork::begin(Owner owner, Precedence precedence, const Activity& acti
   } else {
     set(Timer::What::ends, after(start, std::max(kLookahead, activity.latency)), id);
   }
+  return id;
+}
+
+void FlowNetwork::cancel(FlowId id, Time now) {
+  assert(now_ == now || (now_ < now && newcomers_.empty() && touched_.empty() && !overlap_.unsettled()));
+  now_ = now;
+  std::erase_if(timers_, [id](const Timer& timer) { return timer.flow == id; });
+  std::make_heap(timers_.begin(), timers_.end(), std::greater<>());
+  std::erase(newcomers_, id);
+  ends_.remove(id);
+  overlap_.forget(id);
+  leave(id);
 }
 
 void FlowNetwork::begin_kernel(Owner owner, Time work, Time start, DeviceId device, uint16_t share) {

@@ -24,7 +24,9 @@ class FlowNetwork {
 
   // An activity, which may be carried by devices where it meets kernels. `start` must not lie before the last instant
   // that was run.
-  void begin(Owner owner, Precedence precedence, const Activity& activity, Time start, std::vector<DeviceId> devices);
+  FlowId begin(Owner owner, Precedence precedence, const Activity& activity, Time start, std::vector<DeviceId> devices);
+  // It goes, and does not end. Nothing may happen any more, and nothing be settled, at an instant before `now`.
+  void cancel(FlowId id, Time now);
   // A kernel that meets communication or other kernels on its device; alone it would take `work` > 0 ns.
   void begin_kernel(Owner owner, Time work, Time start, DeviceId device, uint16_t share);
 

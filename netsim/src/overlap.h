@@ -6,6 +6,7 @@
 // it were not: what a slowed flow leaves of its share, nobody takes.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "flow.h"
@@ -28,6 +29,8 @@ class Overlap {
   // The flow is on its devices from now on, or no longer.
   void enter(FlowId id, const Flow& flow);
   void leave(FlowId id, const Flow& flow);
+  // One that leaves, although it may have entered at this very instant.
+  void forget(FlowId id) { std::erase(newcomers_, id); }
 
   bool unsettled() const { return !touched_.empty(); }
   // All that enters or leaves at this instant has: works out the slowdown of the flows that it may have changed, and

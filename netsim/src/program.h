@@ -24,8 +24,9 @@ enum class Kind : uint8_t {
   lane_end = 12,
   memory = 13,
   event_forget = 14,
+  abort = 15,
 };
-inline constexpr uint8_t kLastKind = 14;
+inline constexpr uint8_t kLastKind = 15;
 
 enum class Target : uint8_t { stream = 0, recording = 1, device = 2 };
 

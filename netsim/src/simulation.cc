@@ -51,6 +51,10 @@ void Simulation::define_call(int64_t rank, int64_t definition, int64_t comm, Cal
   definitions_.define_call(checked(rank), definition, comm, std::move(call));
 }
 
+void Simulation::define_abort(int64_t rank, int64_t definition, int64_t comm, int64_t member) {
+  definitions_.define_abort(checked(rank), definition, comm, member);
+}
+
 void Simulation::define_host_group(int64_t rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns) {
   world_.define_host_group(definitions_.define_host_call(checked(rank), definition, group, size, cost_ns));
 }

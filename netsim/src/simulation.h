@@ -40,6 +40,7 @@ class Simulation {
   void define_kernel(int64_t rank, int64_t signature, KernelCost cost);
   void define_comm(int64_t comm, int64_t size);
   void define_call(int64_t rank, int64_t definition, int64_t comm, Call call);
+  void define_abort(int64_t rank, int64_t definition, int64_t comm, int64_t member);
   void define_host_group(int64_t rank, int64_t definition, int64_t group, int64_t size, int64_t cost_ns);
   void feed(int64_t rank, std::string_view batch);
   void close_rank(int64_t rank);

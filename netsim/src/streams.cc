@@ -26,6 +26,11 @@ bool World::reach(Rank& rank, StreamId id, const Item& item) {
       end_launch(rank, id, item, ready, after(ready, item.duration));
       return true;
     case Kind::collective:
+      if (const std::optional<Time> aborted = abort_of(rank, item)) {
+        give_up(item, *aborted);
+        end_launch(rank, id, item, ready, std::max(ready, after(*aborted, kLookahead)));
+        return true;
+      }
       stream.head_start = ready;
       return item.point_to_point ? reach_transfers(rank, id, item, ready) : reach_collective(item, ready);
     case Kind::event_record:

@@ -74,7 +74,12 @@ void World::define_comm(CommId comm) {
   if (state_.comms.contains(comm)) return;
   assert(index(comm) == state_.comms.size());
   const uint32_t size = definitions_->comm_size(comm);
-  state_.comms.add({.size = size, .calls = std::vector<uint64_t>(size), .open = {}, .first = 0, .channels = {}});
+  state_.comms.add({.size = size,
+                    .calls = std::vector<uint64_t>(size),
+                    .open = {},
+                    .first = 0,
+                    .channels = {},
+                    .aborts = std::vector<Time>(size, kNever)});
 }
 
 void World::define_host_group(HostGroupId group) {
@@ -167,7 +172,7 @@ bool World::run_lane(Rank& rank) {
   const LaneId id = choice.first.lane;
   Lane& lane = rank.lanes[id];
   if (lane.program.empty()) return false;  // it may issue something right now
-  if (choice.blocked < choice.first) {
+  if (choice.blocked < choice.first || is_early(lane)) {
     state_.wakes[rank.id] = choice.first.time;
     return false;
   }
@@ -176,8 +181,14 @@ bool World::run_lane(Rank& rank) {
   do {
     if (!execute(rank, id)) break;
     if (!ready_.empty()) go_on_ready();
-  } while (!rank.lanes_changed && !lane.program.empty() && Turn{lane.next(), lane.order, id} < limit);
+  } while (!rank.lanes_changed && !lane.program.empty() && Turn{lane.next(), lane.order, id} < limit &&
+           !is_early(lane));
   return true;
+}
+
+// An abort ends what the network has not ended by its time, so it has to wait until that is known.
+bool World::is_early(const Lane& lane) const {
+  return lane.program.front().kind == Kind::abort && lane.next() > state_.frontier;
 }
 
 World::Choice World::choose(const Rank& rank) const {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "communicator.h"
@@ -80,6 +81,7 @@ class World {
   void run(Rank& rank);
   bool run_lane(Rank& rank);
   Choice choose(const Rank& rank) const;
+  bool is_early(const Lane& lane) const;
   void advance_frontier(Time frontier);
   void answer_queries(Rank& rank);
 
@@ -121,6 +123,11 @@ class World {
   void reach_send(TransferId transfer, Time ready);
   void reach_receive(TransferId transfer, Time ready);
   void begin_transfer(TransferId transfer);
+  void abort(Rank& rank, const Step& step, Time now);
+  std::optional<Time> abort_of(const Rank& rank, const Item& item) const;
+  void give_up(const Item& item, Time now);
+  void give_up(Operation& operation, uint32_t member, Time now);
+  void give_up(Transfer& transfer, LaunchId launch, Time now);
   std::vector<DeviceId> carriers(const Operation& operation) const;
   std::vector<DeviceId> carriers(const Transfer& transfer) const;
   void end_flow(Owner owner, Time end);

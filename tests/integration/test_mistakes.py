@@ -67,7 +67,7 @@ def test_one_of_three_calls_something_else() -> None:
                 "so ranks 0, 1 wait for one another: they make their calls in different orders\n",
             ],
         ),
-        ("aborted", [f"{CALL}: rank 1 has not come (rank 1 has aborted the communicator)\n"]),
+        ("aborted", [f"{CALL}: rank 1 has aborted the communicator\n"]),
     ],
 )
 def test_two_ranks(kind: str, facts: list[str]) -> None:

@@ -8,8 +8,10 @@
 #include "check.h"
 #include "elements.h"
 #include "nccl_interface.h"
+#include "phantora/capture.h"
 #include "phantora/config.h"
 #include "phantora/device.h"
+#include "phantora/graph.h"
 #include "phantora/memory.h"
 #include "phantora/recorder.h"
 #include "phantora/streams.h"
@@ -212,7 +214,7 @@ void check_large() {
   SUCCEEDS(ncclCommDestroy(comm));
 }
 
-// Only rank 1 calls the operation; it gives up and ends.
+// Only rank 1 calls the operation; it gives up, and its stream goes on.
 void check_abort() {
   Comm comm = world("aborted");
   const Stream stream;
@@ -221,9 +223,27 @@ void check_abort() {
     SUCCEEDS(ncclAllReduce(tensor.data(), tensor.data(), 1, type, RedOp::sum, comm, stream.handle()));
     CHECK(!values::idle(stream.id()));
   }
+  recorder::sleep(1000);
+  const int64_t aborted_at = recorder::now_ns();
   SUCCEEDS(ncclCommAbort(comm));
+  if (rank() == 1) CHECK_EQUAL(recorder::sync_stream(stream.id()), aborted_at + 1);
   values::drain_all();
   CHECK(tensor.known() == (rank() != 1));
+}
+
+// Captures an operation, and launches it once more when its communicator has ended: that ends the rank, too.
+void launch_after(Result (*end)(Comm)) {
+  Comm comm = world("captured", 1, 0);
+  const Stream stream;
+  Tensor tensor(1, 1);
+  CHECK(captures::begin(stream.id(), rank(), captures::Mode::global) == captures::Error::none);
+  SUCCEEDS(ncclAllReduce(tensor.data(), tensor.data(), 1, type, RedOp::sum, comm, stream.handle()));
+  graphs::Graph* graph = nullptr;
+  CHECK(captures::end(stream.id(), &graph) == captures::Error::none);
+  graphs::Executable executable(*graph);
+  executable.launch(stream.id());
+  SUCCEEDS(end(comm));
+  executable.launch(stream.id());
 }
 
 struct Case {
@@ -240,6 +260,9 @@ constexpr Case cases[] = {
     {"non_blocking", check_non_blocking},
     {"large", check_large},
     {"abort", check_abort},
+    {"launch_destroyed", [] { launch_after(ncclCommDestroy); }},
+    {"launch_aborted", [] { launch_after(ncclCommAbort); }},
+    {"launch_finalized", [] { launch_after(ncclCommFinalize); }},
 };
 
 }  // namespace

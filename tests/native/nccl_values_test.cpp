@@ -313,6 +313,32 @@ void check_abort() {
   values::drain_all();
   CHECK(values::state(buffers[0], 4) == State::unknown);
   FAILS(ncclCommAbort(comms[0]), invalid_argument);
+  CHECK(std::string(ncclGetLastError(nullptr)).find("(member 0 of 4), which has been") != std::string::npos);
+  release(buffers);
+}
+
+// Calls on a communicator that has ended, and in a group that it does not live to see the end of.
+void check_ended() {
+  Comm comm = nullptr;
+  const Buffers buffers = filled(DataType::float32, count, given);
+  const auto call = [&] {
+    return ncclAllReduce(buffers[0], buffers[0], count, DataType::float32, RedOp::sum, comm, nullptr);
+  };
+  for (const auto end : {ncclCommDestroy, ncclCommAbort}) {
+    SUCCEEDS(ncclCommInitAll(&comm, 1, nullptr));
+    SUCCEEDS(ncclGroupStart());
+    SUCCEEDS(call());
+    SUCCEEDS(end(comm));
+    FAILS(ncclGroupEnd(), invalid_usage);
+    FAILS(call(), invalid_argument);
+  }
+  SUCCEEDS(ncclCommInitAll(&comm, 1, nullptr));
+  SUCCEEDS(ncclCommFinalize(comm));
+  FAILS(call(), invalid_usage);
+  FAILS(ncclCommFinalize(comm), invalid_usage);
+  Comm child = nullptr;
+  FAILS(ncclCommSplit(comm, 0, 0, &child, nullptr), invalid_usage);
+  SUCCEEDS(ncclCommDestroy(comm));
   release(buffers);
 }
 
@@ -344,6 +370,7 @@ void check_everything() {
   check_arguments(world);
   check_split(world);
   check_abort();
+  check_ended();
   check_device_memory();
 }
 

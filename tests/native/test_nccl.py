@@ -77,6 +77,15 @@ def test_values_between_processes(ranks_program: Path, simulator: Path, case: st
     assert codes == [0] * RANKS
 
 
+@pytest.mark.parametrize("end", ["destroyed", "aborted", "finalized"])
+def test_a_graph_does_not_outlive_its_communicator(ranks_program: Path, tmp_path: Path, end: str) -> None:
+    (tmp_path / "machine.conf").write_text(MACHINE)
+    environment = environment_of(tmp_path, 0, "null")
+    done = subprocess.run([ranks_program, f"launch_{end}"], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 70
+    assert f"captured calls on communicator without a name (member 0 of 1), which was {end}\n  hint: " in done.stderr
+
+
 def test_layout_is_nvidias(tmp_path: Path) -> None:
     """Sizes, offsets and values of the interface against NVIDIA's nccl.h, where its wheel lies on this machine."""
     headers = [Path(path, "nvidia", "nccl", "include") for path in sys.path]

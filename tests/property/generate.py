@@ -11,6 +11,7 @@ from job import (
     DEVICE,
     RECORDING,
     STREAM,
+    Abort,
     Background,
     Collective,
     Group,
@@ -158,6 +159,7 @@ class Generator:
             for index, rank in enumerate(members):
                 group = HostGroup(len(self.comms), len(members), 5 * (len(self.comms) - 1))
                 self.job.ranks[rank].host_groups[len(self.comms)] = group
+                self.job.ranks[rank].aborts[len(self.comms)] = Abort(10 * len(self.comms), index)
                 assert self.comms[-1][index] == rank
 
     def _instruct(self, dice: Dice) -> None:
@@ -263,7 +265,7 @@ class Generator:
 
     def _other(self, dice: Dice) -> None:
         author = dice.of(self.authors)
-        match dice.below(7):
+        match dice.below(8):
             case 0:
                 author.write(dice, Kind.MARK, stream=dice.below(4), a=1, b=2)
             case 1:
@@ -276,6 +278,10 @@ class Generator:
                 name = dice.of(author.recordings)
                 author.recordings.remove(name)
                 author.write(dice, Kind.EVENT_FORGET, a=name)
+            case 5:
+                comm = dice.below(len(self.comms))
+                for rank in self.comms[comm][: dice.of((1, 1, 2, self.size))]:
+                    self.authors[rank].write(Dice(dice.data[3:]), Kind.ABORT, a=comm + 1)
             case _:
                 free = [number for number in (3, 2, 1) if number not in author.lanes]
                 if free:

@@ -25,6 +25,7 @@ class Kind(IntEnum):
     LANE_END = 12
     MEMORY = 13
     EVENT_FORGET = 14
+    ABORT = 15
 
 
 STREAM, RECORDING, DEVICE = 0, 1, 2  # targets of SYNC and QUERY
@@ -76,6 +77,12 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Abort:
+    comm: int
+    member: int
+
+
+@dataclass(frozen=True)
 class HostGroup:
     group: int
     size: int
@@ -98,6 +105,7 @@ class RankJob:
     slowdowns: dict[int, tuple[float, float]] = field(default_factory=dict)  # of kernels, of communication; by device
     kernels: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # duration, that of later launches, share
     calls: dict[int, Collective | Group] = field(default_factory=dict)
+    aborts: dict[int, Abort] = field(default_factory=dict)
     host_groups: dict[int, HostGroup] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
@@ -142,6 +150,8 @@ def _define(simulation: Simulation, rank: int, job: RankJob) -> None:
             sends = [(peer, 0, transfer.activity()) for peer, transfer in call.sends]
             receives = [(peer, 0) for peer in call.receives]
             simulation.define_group(rank, number, call.comm, call.member, sends, receives, call.eager)
+    for number, abort in job.aborts.items():
+        simulation.define_abort(rank, number, abort.comm, abort.member)
     for number, group in job.host_groups.items():
         simulation.define_host_group(rank, number, group.group, group.size, group.cost_ns)
 

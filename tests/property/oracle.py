@@ -73,6 +73,7 @@ class Flow:
     joined: bool = False
     speed: Fraction = Fraction(0)
     end: int | None = None
+    cancelled: bool = False
 
 
 class Network:
@@ -90,11 +91,17 @@ class Network:
         for traffic in job.background:
             env.process(self._disturb(traffic))
 
-    def move(self, transfer: Transfer, start: int, devices: list[Device]) -> simpy.Event:
+    def move(self, transfer: Transfer, start: int, devices: list[Device]) -> Flow:
         overlapping = tuple(device for device in devices if device in self.slowdowns)
         flow = Flow(transfer, Fraction(transfer.volume_bytes), simpy.Event(self.env), overlapping)
         self.env.process(self._move(flow, transfer, start))
-        return flow.done
+        return flow
+
+    def cancel(self, flow: Flow) -> None:
+        flow.cancelled = True
+        if flow in self.flows:
+            self.flows.remove(flow)
+            self._change()
 
     def compute(self, duration: int, device: Device, share: int) -> simpy.Event:
         flow = Flow(None, Fraction(duration), simpy.Event(self.env), (device,), share, joined=True)
@@ -106,9 +113,12 @@ class Network:
         self._enter(flow)
         if transfer.volume_bytes == 0:
             yield self.env.at(start + max(1, transfer.latency_ns))
-            self._leave(flow)
+            if not flow.cancelled:
+                self._leave(flow)
             return
         yield self.env.at(start + transfer.latency_ns)
+        if flow.cancelled:
+            return
         flow.joined = True
         self._change()
 
@@ -238,6 +248,8 @@ class Operation:
     devices: list[Device] = field(default_factory=list)  # that carry it
     keys: set[int] = field(default_factory=set)
     eager: bool = False  # starts with its first side
+    flow: Flow | None = None  # once it has started
+    abandoned: bool = False  # by a side that aborted its communicator
 
 
 class Oracle:
@@ -250,6 +262,7 @@ class Oracle:
         self.counts: defaultdict[Key, int] = defaultdict(int)
         self.rounds: dict[Key, list[tuple[int, int, simpy.Event]]] = {}
         self.clocks = [0] * len(job.ranks)
+        self.aborts: defaultdict[Key, simpy.Event] = defaultdict(lambda: simpy.Event(self.env))  # by comm, member
         self.communicating: set[Device] = set()
         self.computing: defaultdict[Device, set[int]] = defaultdict(set)  # streams with kernels
 
@@ -271,8 +284,13 @@ class Oracle:
 
     def ready(self, operation: Operation) -> None:
         operation.ready += 1
-        if operation.ready == operation.sides and len(operation.keys) <= 1:
+        if operation.ready == operation.sides and len(operation.keys) <= 1 and not operation.abandoned:
             self.start(operation)
+
+    def give_up(self, operation: Operation) -> None:
+        operation.abandoned = True
+        if operation.flow and not operation.eager and not operation.done.triggered:
+            self.network.cancel(operation.flow)
 
     def start(self, operation: Operation) -> None:
         self.env.process(self._operate(operation, self.env.now))
@@ -281,7 +299,8 @@ class Oracle:
         assert operation.transfer is not None
         between_ranks = len(set(operation.members)) > 1
         devices = operation.devices if between_ranks and not operation.eager else []
-        yield self.network.move(operation.transfer, now, devices)
+        operation.flow = self.network.move(operation.transfer, now, devices)
+        yield operation.flow.done
         operation.done.succeed()
 
 
@@ -374,7 +393,7 @@ class RankOracle:
                 for operation in joined:
                     operation.members.append(call.member)
                     operation.devices.append(device)
-                self._launch(record, lambda: self._communicate(joined, sent))
+                self._launch(record, lambda: self._communicate(call, joined, sent))
             case Kind.EVENT_RECORD:
                 self._record_event(record)
             case Kind.STREAM_WAIT:
@@ -396,6 +415,11 @@ class RankOracle:
                     record.b,
                 )
                 self.oracle.outcome.marks.append(row)
+            case Kind.ABORT:
+                abort = self.job.aborts[record.a]
+                event = self.oracle.aborts[abort.comm, abort.member]
+                if not event.triggered:
+                    event.succeed(self.env.now)
             case Kind.LANE_BEGIN:
                 self.env.process(self._run_lane(self.begun[id(record)]))
 
@@ -518,12 +542,21 @@ class RankOracle:
             operations.append(operation)
         return operations
 
-    def _communicate(self, operations: list[Operation], sent: list[Operation]) -> Process:
-        for operation in sent:
-            self.oracle.start(operation)
-        for operation in operations:
-            self.oracle.ready(operation)
-        yield simpy.AllOf(self.env, [operation.done for operation in operations])
+    def _communicate(self, call: Collective | Group, operations: list[Operation], sent: list[Operation]) -> Process:
+        eager = isinstance(call, Group) and call.eager
+        abort = simpy.Event(self.env) if eager else self.oracle.aborts[call.comm, call.member]
+        if not abort.triggered:
+            for operation in sent:
+                self.oracle.start(operation)
+            for operation in operations:
+                self.oracle.ready(operation)
+            ended = simpy.AllOf(self.env, [operation.done for operation in operations])
+            yield simpy.AnyOf(self.env, [ended, abort])
+            if ended.triggered:
+                return
+            for operation in operations:
+                self.oracle.give_up(operation)
+        yield self.env.at(max(self.env.now, int(abort.value) + 1))
 
     def _arrive(self, record: Record) -> simpy.Event:
         group = self.job.host_groups[record.a]

@@ -76,7 +76,7 @@ class Side:
         clocks = [self.job.clock_ns(rank) for rank in ranks]
         defined = self.job.definitions
         streams = [dict(streams) for streams in defined.streams]
-        comms = [(comm.text, comm.size, comm.members, comm.aborted) for comm in defined.communicators.values()]
+        comms = [(comm.text, comm.size, comm.members) for comm in defined.communicators.values()]
         groups = [(group.text, group.size, group.members) for group in defined.host_groups.values()]
         waits = [self.job.is_waiting(), self.job.is_at_an_end(), self.job.diagnosis({})]
         return [clocks, streams, comms, groups, *waits]

@@ -7,7 +7,7 @@ import pytest
 from phantora_netsim import RECORD_BYTES, Activity, Network, Simulation
 
 KERNEL, EVENT_RECORD, STREAM_WAIT, COLLECTIVE, SYNC, QUERY, EVENT_TIME = range(1, 8)
-HOST_SYNC, CLOCK, MARK, LANE_BEGIN, LANE_END, MEMORY, EVENT_FORGET = range(8, 15)
+HOST_SYNC, CLOCK, MARK, LANE_BEGIN, LANE_END, MEMORY, EVENT_FORGET, ABORT = range(8, 16)
 STREAM, RECORDING, DEVICE = range(3)
 LATER = 1
 GB_PER_S = 1e9  # a byte per nanosecond
@@ -250,6 +250,69 @@ def test_who_is_missing_at_a_barrier_is_told_though_others_have_met() -> None:
     assert [(waiting.rank, waiting.obstacle.peer) for waiting in made.waiting()] == [(0, 1), (2, 1), (3, 1)]
 
 
+def pair(activity: Activity) -> Simulation:
+    """Two ranks with collective 1 of that activity, which abort 9 gives up."""
+    made = simulation(2)
+    define_collective(made, 1, [0, 1], activity)
+    for rank in range(2):
+        made.define_abort(rank, 9, 5, rank)
+    return made
+
+
+def test_an_abort_ends_what_waits_and_what_comes_later() -> None:
+    made = pair(Activity(1000, 0, [(0, 1.0)]))
+    made.feed(0, record(COLLECTIVE, 10, a=1) + record(KERNEL, 11, a=1) + record(COLLECTIVE, 12, a=1))
+    made.feed(0, record(ABORT, 500, a=9) + record(SYNC, 500, b=1))
+    made.feed(0, record(KERNEL, 0, a=1) + record(COLLECTIVE, 1, a=1) + record(SYNC, 1, b=2))
+    assert finish(made, 2) == {(0, 1): 601, (0, 2): 701}
+    assert spans(made) == [(0, 10, 501), (0, 501, 601), (0, 601, 601), (0, 601, 701), (0, 701, 701)]
+
+
+def test_an_abort_takes_what_is_under_way_off_the_links_and_the_others_wait_for_it() -> None:
+    made = pair(Activity(1000, 0, [(0, 1.0)]))
+    made.define_comm(6, 1)
+    made.define_collective(1, 2, 6, 0, 1, Activity(1000, 0, [(0, 1.0)]))
+    made.feed(0, record(COLLECTIVE, 0, a=1) + record(ABORT, 400, a=9) + record(SYNC, 400, b=1))
+    made.feed(1, record(COLLECTIVE, 0, a=1) + record(COLLECTIVE, 0, a=2, stream=1))
+    made.feed(1, record(SYNC, 0, b=1, stream=1) + record(SYNC, 0, b=2))
+    assert finish(made, 2) == {(0, 1): 401, (1, 1): 1200}  # half its rate until 400, then all of it
+    (waiting,) = made.waiting()
+    assert (waiting.rank, waiting.request) == (1, 2)
+    assert (waiting.obstacle.gone, waiting.obstacle.absent, waiting.obstacle.busy) == ([0], [], [])
+
+
+@pytest.mark.parametrize(("abort_at", "end"), [(999, 1000), (1000, 1000), (1001, 1000)])
+def test_what_has_ended_by_the_time_of_an_abort_has_ended_for_all(abort_at: int, end: int) -> None:
+    made = pair(Activity(1000, 0, [(0, 1.0)]))
+    for rank in range(2):
+        made.feed(rank, record(COLLECTIVE, 0, a=1))
+    made.feed(0, record(ABORT, abort_at, a=9))
+    made.feed(1, record(SYNC, 0, b=1))
+    answers = finish(made, 2)
+    assert ((1, 1) in answers) == (abort_at >= 1000)
+    assert (0, 0, end) in spans(made)
+
+
+def test_an_abort_waits_until_others_can_end_nothing_before_it() -> None:
+    made = pair(Activity(100, 0, [(0, 1.0)]))
+    made.feed(0, record(COLLECTIVE, 0, a=1) + record(ABORT, 400, a=9) + record(SYNC, 400, b=1))
+    assert replies(made) == {}
+    made.feed(1, record(COLLECTIVE, 300, a=1) + record(SYNC, 300, b=1))
+    assert finish(made, 2) == {(0, 1): 400, (1, 1): 400}
+
+
+@pytest.mark.parametrize(("eager", "answers"), [(False, {(0, 1): 51}), (True, {(0, 1): 50, (1, 1): 110})])
+def test_an_abort_ends_messages_but_not_eager_ones(eager: bool, answers: dict[tuple[int, int], int]) -> None:
+    made = simulation(2)
+    made.define_group(0, 1, 5, 0, [(1, 7, Activity(100, 0, [(0, 1.0)]))], [], eager=eager)
+    made.define_group(1, 1, 5, 1, [], [(0, 7)], eager=eager)
+    made.define_abort(0, 9, 5, 0)
+    made.feed(0, record(COLLECTIVE, 10, a=1) + record(ABORT, 50, a=9) + record(SYNC, 50, b=1))
+    made.feed(1, record(COLLECTIVE, 0, a=1) + record(SYNC, 0, b=1))
+    assert finish(made, 2) == answers
+    assert [waiting.obstacle.gone for waiting in made.waiting()] == ([] if eager else [[0]])
+
+
 def test_a_rank_may_send_to_itself() -> None:
     made = simulation()
     made.define_group(0, 1, 5, 0, [(0, 1, Activity(100, 5, [(0, 1.0)]))], [(0, 1)])
@@ -419,13 +482,14 @@ def test_a_message_that_is_not_what_the_receiver_wants_never_starts() -> None:
     [
         (b"x" * (RECORD_BYTES + 1), "33 bytes, not a multiple of 32"),
         (record(0, 0), "record 0 of the batch: unknown kind 0"),
-        (record(15, 0), "unknown kind 15"),
+        (record(16, 0), "unknown kind 16"),
         (record(CLOCK, 0) + record(KERNEL, 0, a=99), "record 1 of the batch: kernel signature not defined: 99"),
         (record(KERNEL, 0, a=1, stream=9), "stream not defined: 9"),
         (record(KERNEL, 0, a=1, flags=4), "unknown flags 4"),
         (record(KERNEL, 0, a=1, lane=1), "no such lane, or it has ended: 1"),
         (record(COLLECTIVE, 0, a=1), "collective not defined: 1"),
         (record(HOST_SYNC, 0, a=1), "host group not defined: 1"),
+        (record(ABORT, 0, a=1), "abort not defined: 1"),
         (record(STREAM_WAIT, 0, a=1), "recording never made, or forgotten: 1"),
         (record(EVENT_RECORD, 0, a=1) * 2, "recording made twice: 1"),
         (
@@ -464,6 +528,9 @@ def test_definitions_that_make_no_sense_are_refused() -> None:
         lambda: made.define_collective(0, 2, 5, 2, 1, nothing),
         lambda: made.define_collective(1, 2, 5, 0, 1, nothing),  # member 0 is rank 0
         lambda: made.define_collective(0, 2, 5, 0, 1, Activity(1, 0, [(3, 1.0)])),
+        lambda: made.define_abort(0, 1, 66, 0),
+        lambda: made.define_abort(0, 1, 5, 2),
+        lambda: made.define_abort(1, 1, 5, 0),  # member 0 is rank 0
         lambda: made.define_host_group(0, 1, 1, 1, -5),
         lambda: Activity(-1, 0, []),
         lambda: Activity(1, -1, [(0, 1.0)]),

@@ -211,10 +211,10 @@ def test_a_rank_that_calls_one_more() -> None:
 def test_a_rank_that_aborted_the_communicator() -> None:
     def program(ranks: list[FakeRank]) -> None:
         all_reduce_by(0, 1)(ranks)
-        ranks[2].define("comm_abort", id=1)
+        ranks[2].abort(1, at=0)
 
     lines = stuck(program, ended=(2,))
-    assert lines[0] == f"{WAIT_FOR_2} (rank 2 has aborted the communicator)"
+    assert lines[0] == WAIT_FOR_2.replace("rank 2 has not come", "rank 2 has aborted the communicator")
 
 
 def test_a_rank_that_waits_outside() -> None:

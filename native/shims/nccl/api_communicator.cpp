@@ -121,6 +121,7 @@ PHANTORA_EXPORT Result ncclCommSplit(Handle comm, int color, int key, Handle* ch
     require(child, "newcomm");
     *child = nullptr;
     const CommunicatorPtr parent = find_ready(comm);
+    parent->check_usable();
     if (color < 0 && color != no_color) reject("color " + std::to_string(color) + " is negative");
     const Options options = read(config, parent->blocking);
     CommunicatorPtr communicator;
@@ -137,8 +138,7 @@ PHANTORA_EXPORT Result ncclCommSplit(Handle comm, int color, int key, Handle* ch
 PHANTORA_EXPORT Result ncclCommFinalize(Handle comm) {
   return guarded(__func__, [&] {
     const CommunicatorPtr communicator = find_ready(comm);
-    if (communicator->finalized) throw Error(Result::invalid_usage, "the communicator was finalized before");
-    communicator->finalized = true;
+    communicator->finalize();
     communicator->complete();
     return Result::success;
   });
@@ -146,7 +146,10 @@ PHANTORA_EXPORT Result ncclCommFinalize(Handle comm) {
 
 PHANTORA_EXPORT Result ncclCommDestroy(Handle comm) {
   return guarded(__func__, [&] {
-    if (comm != nullptr) withdraw(comm)->complete();
+    if (comm == nullptr) return Result::success;
+    const CommunicatorPtr communicator = withdraw(comm);
+    communicator->complete();
+    communicator->destroy();
     return Result::success;
   });
 }

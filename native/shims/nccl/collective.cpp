@@ -338,6 +338,7 @@ void issue(const CommunicatorPtr& communicator, const std::vector<Collective>& c
   recorder::advance(config().launch_ns);
   auto again = [communicator, collectives](StreamId launched) {
     const std::lock_guard lock(communicator->mutex);
+    communicator->check_replay();
     enqueue(communicator, collectives, launched);
   };
   if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(communicator, collectives, stream);

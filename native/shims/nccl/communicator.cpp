@@ -21,26 +21,32 @@ class Handles {
     const std::lock_guard lock(mutex_);
     const Handle handle = communicator.get();
     live_.emplace(handle, std::move(communicator));
+    void_.erase(handle);
     return handle;
   }
 
   CommunicatorPtr find(Handle handle) {
     const std::lock_guard lock(mutex_);
     const auto found = live_.find(handle);
-    if (found == live_.end()) reject(handle == nullptr ? "comm is NULL" : "comm is no communicator, or was destroyed");
-    return found->second;
+    if (found != live_.end()) return found->second;
+    if (handle == nullptr) reject("comm is NULL");
+    const auto known = void_.find(handle);
+    if (known == void_.end()) reject("comm is no communicator");
+    reject("comm was " + known->second + ", which has been destroyed or aborted");
   }
 
   CommunicatorPtr remove(Handle handle) {
     CommunicatorPtr communicator = find(handle);
     const std::lock_guard lock(mutex_);
     live_.erase(handle);
+    void_.emplace(handle, communicator->text());
     return communicator;
   }
 
  private:
   std::mutex mutex_;
   std::unordered_map<Handle, CommunicatorPtr> live_;
+  std::unordered_map<Handle, std::string> void_;  // what they stood for, until another one gets the address
 };
 
 // Never destroyed: communicators that the program left open stay so until the process has ended.
@@ -111,13 +117,13 @@ void Communicator::complete() {
   for (const StreamId stream : streams()) recorder::sync_stream(stream);
   release_observers();
   std::unique_lock lock(outstanding_mutex_);
-  changed_.wait(lock, [this] { return outstanding_ == 0 || aborted_; });
+  changed_.wait(lock, [this] { return outstanding_ == 0 || aborted(); });
 }
 
 void Communicator::abort() {
   {
     const std::lock_guard lock(outstanding_mutex_);
-    aborted_ = true;
+    end_ = End::aborted;
     changed_.notify_all();
   }
   release_observers();
@@ -125,6 +131,33 @@ void Communicator::abort() {
   values::exchange_arrived();
   if (definition == 0) return;
   recorder::define(wire::Pack().map(2).text("t").text("comm_abort").text("id").integer(definition).str());
+  recorder::record(wire::RecordKind::abort, 0, definition);
+}
+
+void Communicator::finalize() {
+  check_usable();
+  end_ = End::finalized;
+}
+
+void Communicator::check_usable() const {
+  if (end_ != End::none) throw Error(Result::invalid_usage, text() + " " + end_text());
+}
+
+void Communicator::check_replay() const {
+  if (end_ == End::none) return;
+  fail("NCCL: a CUDA graph is launched that captured calls on " + text() + ", which " + end_text(),
+       "NCCL wants such graphs to be destroyed before the communicator; on a GPU this launch would use what has been "
+       "freed: reset the graph before destroy_process_group or abort, and capture anew on the next group");
+}
+
+std::string Communicator::text() const {
+  const std::string named = name.empty() ? "without a name" : name;
+  return "communicator " + named + " (member " + std::to_string(index) + " of " + std::to_string(size) + ")";
+}
+
+const char* Communicator::end_text() const {
+  constexpr const char* texts[] = {"is in use", "was finalized", "was destroyed", "was aborted"};
+  return texts[static_cast<size_t>(end_.load())];
 }
 
 Handle publish(CommunicatorPtr communicator) { return handles().add(std::move(communicator)); }

@@ -62,7 +62,14 @@ class Communicator {
 
   // Ends what is pending: exchanges that wait for this communicator are given up.
   void abort();
-  bool aborted() const { return aborted_; }
+  bool aborted() const { return end_ == End::aborted; }
+
+  // From now on nothing can be issued on it. Throws Error if that is so already.
+  void finalize();
+  void destroy() { end_ = End::destroyed; }
+
+  void check_usable() const;  // throws Error
+  void check_replay() const;  // in the launch of a CUDA graph that captured a call on it: ends the rank
 
   const int device;
   const bool blocking;
@@ -83,17 +90,21 @@ class Communicator {
   std::unordered_map<int, uint64_t> receives;
   std::vector<std::optional<CustomReduction>> custom;
   uint64_t splits = 0;
-  bool finalized = false;
   void* buffers = nullptr;  // device memory that NCCL would hold
   size_t buffer_bytes = 0;
   std::shared_ptr<Batch> setup;  // while it is under way
 
+  std::string text() const;  // for messages
+
  private:
+  enum class End : uint8_t { none, finalized, destroyed, aborted };
+
+  const char* end_text() const;
   std::set<StreamId> streams();
   void release_observers();
 
   std::unordered_map<std::string, uint32_t> definitions_;
-  std::atomic<bool> aborted_{false};
+  std::atomic<End> end_{End::none};
   std::mutex outstanding_mutex_;
   std::condition_variable changed_;
   int outstanding_ = 0;
@@ -107,7 +118,7 @@ using Handle = Communicator*;
 
 Handle publish(CommunicatorPtr communicator);
 CommunicatorPtr find(Handle handle);      // throws Error for what is no handle
-CommunicatorPtr withdraw(Handle handle);  // the handle is void from now on
+CommunicatorPtr withdraw(Handle handle);  // the handle is void from now on: what finds it says so
 
 // Like find(), and waits for its set-up; for use in operations.
 CommunicatorPtr find_ready(Handle handle);

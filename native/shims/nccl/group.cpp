@@ -27,11 +27,6 @@ void check_stream(const Communicator& communicator, streams::Handle stream) {
   if (info->device != communicator.device) reject("the stream is of another device than the communicator");
 }
 
-void check_usable(const Communicator& communicator) {
-  if (communicator.aborted()) throw Error(Result::invalid_usage, "the communicator was aborted");
-  if (communicator.finalized) throw Error(Result::invalid_usage, "the communicator was finalized");
-}
-
 }  // namespace
 
 Group& Group::current() {
@@ -40,7 +35,7 @@ Group& Group::current() {
 }
 
 void Group::add(const CommunicatorPtr& communicator, const Collective& collective, streams::Handle stream) {
-  check_usable(*communicator);
+  communicator->check_usable();
   check(*communicator, collective);
   check_stream(*communicator, stream);
   if (collective.count == 0) return;  // as NCCL does
@@ -48,7 +43,7 @@ void Group::add(const CommunicatorPtr& communicator, const Collective& collectiv
 }
 
 void Group::add(const CommunicatorPtr& communicator, const Transfer& transfer, streams::Handle stream) {
-  check_usable(*communicator);
+  communicator->check_usable();
   check(*communicator, transfer);
   check_stream(*communicator, stream);
   add_to(operations_of(communicator).transfers, transfer, stream);
@@ -83,6 +78,7 @@ Result Group::end() {
     throw Error(Result::invalid_usage, "a group holds both operations and set-ups of communicators");
   }
   if (!operations.empty()) watchdogs::look();
+  for (const Operations& each : operations) each.communicator->check_usable();  // it may have ended since
   for (const Operations& each : operations) issue(each);
   return setups.empty() ? Result::success : run(std::move(setups));
 }

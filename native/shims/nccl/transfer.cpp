@@ -126,6 +126,7 @@ void issue(const CommunicatorPtr& communicator, const std::vector<Transfer>& tra
   recorder::advance(config().launch_ns);
   auto again = [communicator, transfers](StreamId launched) {
     const std::lock_guard lock(communicator->mutex);
+    communicator->check_replay();
     enqueue(communicator, transfers, launched);
   };
   if (!captures::add(stream, graphs::NodeType::kernel, again)) enqueue(communicator, transfers, stream);

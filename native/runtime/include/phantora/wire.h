@@ -38,6 +38,7 @@ enum class RecordKind : uint8_t {
   lane_end = 12,
   memory = 13,
   event_forget = 14,
+  abort = 15,
 };
 
 enum class Target : uint8_t { stream = 0, recording = 1, device = 2 };
