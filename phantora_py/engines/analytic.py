@@ -119,7 +119,7 @@ class AnalyticEngine:
 
     def _convolution(self, work: convolution.Convolution) -> Time:
         """Groups may be so narrow that tiles of products would mostly be empty: depthwise, above all."""
-        implicit = self._implicit(work.product, work.passes * work.pass_bytes)
+        implicit = sum((self._implicit(product, work.pass_bytes) for product in work.products), Time())
         return min(implicit, self._direct(work)) if work.groups > 1 else implicit
 
     def _implicit(self, product: gemm.Product, moved_bytes: float) -> Time:
@@ -127,16 +127,16 @@ class AnalyticEngine:
         if not product.flops:
             return Time(self._constants.gemm.floor_ns)
         least_ns = self._least_ns(product.flops, product.dtype)
-        burst_ns = gemm.implicit_ns(product, self._gpu, self._constants.gemm)
         moving_ns = gemm.memory_ns(moved_bytes, self._gpu, self._constants.gemm)
-        time_ns = gemm.overlapped_ns(burst_ns, moving_ns, self._constants.gemm)
+        time_ns = gemm.implicit_ns(product, moved_bytes, self._gpu, self._constants.gemm)
         if self._sustained:
             time_ns = max(time_ns, least_ns / CONVOLUTION_RATE)
         return Time(time_ns, max(moving_ns, least_ns))
 
     def _direct(self, work: convolution.Convolution) -> Time:
         """Value by value on CUDA cores, which load or issue for as long as it takes."""
-        moved = traffic.Traffic("elementwise", work.passes * work.pass_bytes, launches=max(work.passes, 1))
+        passes = len(work.made)
+        moved = traffic.Traffic("elementwise", passes * work.pass_bytes, launches=max(passes, 1))
         rate = self._gpu.sm_count * self._gpu.clock_khz * 1e3 * DIRECT_FLOPS / 1e9
         issuing_ns = work.flops / rate
         return max(self._memory(moved), Time(issuing_ns, issuing_ns))

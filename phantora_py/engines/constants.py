@@ -94,9 +94,10 @@ FP8_EFFICIENCY: Final = 0.65
 CONVOLUTION_RATE: Final = 0.75
 """Rate of an implicit product's arithmetic relative to a plain one (assumed)."""
 
-L2_BYTES_A_SM: Final = 48e9
-"""Bytes per second of the L2 cache for each SM, when all read at once: about 5.5 TB/s on an H100 PCIe, which has 114
-(chipsandcheese.com, "Nvidia's H100: Funny L2, and Tons of Bandwidth", 2023; other GPUs by their SMs, assumed)."""
+L2_BYTES_A_SM: Final = 5.5e12 / 132
+"""Bytes per second of the L2 cache for each SM, when all read at once. About 5.5 TB/s were measured on an H100 PCIe
+(chipsandcheese.com, "Nvidia's H100: Funny L2, and Tons of Bandwidth", 2023), whose cache is that of the SXM with 132 SMs.
+Other GPUs by their SMs (assumed)."""
 
 DIRECT_FLOPS: Final = 32
 """Operations a cycle of an SM in a convolution without tensor cores: two loads for each multiply-add, of 32 values a

@@ -1,7 +1,7 @@
 """Convolutions: what a signature convolves, as an implicit product or value by value.
 
 One goes from wide images to narrow ones: filters [filters, channels of a group, …] each make one value at each position
-of the narrow images. Transposed, it goes the other way with the same operations, and so do the gradients.
+of the narrow images. Transposed, it goes the other way with as many operations, as the wide images' gradient does.
 """
 
 from __future__ import annotations
@@ -16,15 +16,20 @@ from phantora_py.signature import Signature, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """`passes` over all positions: one forward, backward one for each gradient that is wanted."""
+    """A pass for each thing that is made: one forward, backward one for each gradient that is wanted."""
 
+    made: tuple[str, ...]
+    """"narrow", "wide", "filters"."""
     positions: int
+    """Of narrow images."""
+    wide_positions: int
+    channels: int
+    """Of wide images, of one group."""
     filters: int
     """Of one group."""
     depth: int
     """Values of the wide images that make one of the narrow ones."""
     groups: int
-    passes: int
     dtype: str
     """As in a Product."""
     element_bytes: int
@@ -33,13 +38,20 @@ class Convolution:
 
     @property
     def flops(self) -> int:
-        return 2 * self.positions * self.filters * self.depth * self.groups * self.passes
+        return 2 * self.positions * self.filters * self.depth * self.groups * len(self.made)
 
     @property
-    def product(self) -> Product:
-        """Every position times every filter, group by group."""
-        batch, width = self.groups * self.passes, self.element_bytes
-        return Product(self.positions, self.filters, self.depth, batch, self.dtype, width, width)
+    def products(self) -> list[Product]:
+        """Group by group: every position times every filter; every wide position times every channel, with as many
+        filters and taps as meet there; or every filter times every value of a window, over all positions."""
+        meeting = self.positions * self.filters * self.depth / max(self.wide_positions * self.channels, 1)
+        extents = {
+            "narrow": (self.positions, self.filters, self.depth),
+            "wide": (self.wide_positions, self.channels, math.ceil(meeting)),
+            "filters": (self.filters, self.depth, self.positions),
+        }
+        width = self.element_bytes
+        return [Product(*extents[made], self.groups, self.dtype, width, width) for made in self.made]
 
 
 _LISTS = {
@@ -63,27 +75,32 @@ def find_convolution(signature: Signature) -> Convolution | None:
     if name == _BACKWARD and len(images) >= 3:
         grad, x, weight = images[:3]
         wide, narrow = (grad, x) if _is_transposed(signature) else (x, grad)
-        return _between(wide.shape, narrow.shape, weight, signature, _wanted_gradients(signature))
+        of_input = "narrow" if wide is grad else "wide"
+        return _between(wide.shape, narrow.shape, weight, signature, _wanted_gradients(signature, of_input))
     if name not in _LISTS or len(images) < 2:
         return None
     x, weight = images[:2]
     if _is_transposed(signature):
         sides = [axis.widened for axis in _axes(signature, x, weight)]
-        return _between((x.shape[0], weight.shape[1] * _groups(signature), *sides), x.shape, weight, signature)
+        return _between(
+            (x.shape[0], weight.shape[1] * _groups(signature), *sides), x.shape, weight, signature, ("wide",)
+        )
     sides = [axis.narrowed for axis in _axes(signature, x, weight)]
-    return _between(x.shape, (x.shape[0], weight.shape[0], *sides), weight, signature)
+    return _between(x.shape, (x.shape[0], weight.shape[0], *sides), weight, signature, ("narrow",))
 
 
 def _between(
-    wide: Sequence[int], narrow: Sequence[int], weight: Tensor, signature: Signature, passes: int = 1
+    wide: Sequence[int], narrow: Sequence[int], weight: Tensor, signature: Signature, made: tuple[str, ...]
 ) -> Convolution:
     groups = max(wide[1] // max(weight.shape[1], 1), 1)
     return Convolution(
+        made=made,
+        wide_positions=wide[0] * math.prod(wide[2:]),
+        channels=weight.shape[1],
         positions=narrow[0] * math.prod(narrow[2:]),
         filters=weight.shape[0] // groups,
         depth=math.prod(weight.shape[1:]),
         groups=groups,
-        passes=passes,
         dtype=multiplied_type(signature, weight.dtype),
         element_bytes=weight.element_bytes,
         pass_bytes=(math.prod(wide) + math.prod(narrow) + weight.numel) * weight.element_bytes,
@@ -134,9 +151,9 @@ def _groups(signature: Signature) -> int:
     return next((n for n in signature.scalars if isinstance(n, int) and not isinstance(n, bool)), 1)
 
 
-def _wanted_gradients(signature: Signature) -> int:
-    """How many of those of input and weight; that of a bias is an op of its own."""
+def _wanted_gradients(signature: Signature, of_input: str) -> tuple[str, ...]:
+    """Those of input and weight; that of a bias is an op of its own."""
     mask = signature.scalars[-1] if signature.scalars else None
     if not isinstance(mask, tuple) or not all(isinstance(wanted, bool) for wanted in mask):
-        return 2
-    return sum(wanted is True for wanted in mask[:2])
+        return of_input, "filters"
+    return tuple(made for made, wanted in zip((of_input, "filters"), mask, strict=False) if wanted)

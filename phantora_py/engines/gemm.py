@@ -78,17 +78,6 @@ def compute_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
     return min(_tiled_ns(product, tile, gpu, constants) for tile in TILES)
 
 
-def implicit_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
-    """The same of a convolution, whose A has a row for each position, with all that its window shows: every column of
-    tiles reads it from the L2 cache."""
-    rate = gpu.sm_count * L2_BYTES_A_SM / 1e9
-
-    def windows_ns(tile_n: int) -> float:
-        return math.ceil(product.n / tile_n) * product.m * product.k * product.batch * product.in_bytes / rate
-
-    return min(max(_tiled_ns(product, tile, gpu, constants) / CONVOLUTION_RATE, windows_ns(tile[1])) for tile in TILES)
-
-
 def _tiled_ns(product: Product, tile: tuple[int, int], gpu: Gpu, constants: GemmConstants) -> float:
     """With the best split of k."""
     rate = gpu.tensor_flops(product.dtype) * constants.efficiency / gpu.sm_count / 1e9
@@ -135,12 +124,29 @@ def memory_ns(moved_bytes: float, gpu: Gpu, constants: GemmConstants) -> float:
 def burst_ns(product: Product, gpu: Gpu, constants: GemmConstants) -> float:
     """Time of one product on a cool GPU."""
     compute = compute_ns(product, gpu, constants)
-    return overlapped_ns(compute, memory_ns(product.traffic_bytes, gpu, constants), constants)
+    return overlapped_ns(constants, compute, memory_ns(product.traffic_bytes, gpu, constants))
 
 
-def overlapped_ns(compute: float, memory: float, constants: GemmConstants) -> float:
-    """Compute and memory, the shorter partly hidden behind the longer."""
-    return constants.floor_ns + max(compute, memory) + constants.overlap_loss * min(compute, memory)
+def implicit_ns(product: Product, moved_bytes: float, gpu: Gpu, constants: GemmConstants) -> float:
+    """Of a convolution, where one factor is all that the windows at each position show. Tiles get both factors
+    from the L2 cache: one for each column of tiles, the other for each row. Memory sees `moved_bytes`."""
+    memory = memory_ns(moved_bytes, gpu, constants)
+    rate = gpu.sm_count * L2_BYTES_A_SM / 1e9
+
+    def reading_ns(tile_m: int, tile_n: int) -> float:
+        read = math.ceil(product.n / tile_n) * product.m + math.ceil(product.m / tile_m) * product.n
+        return read * product.k * product.batch * product.in_bytes / rate
+
+    def time_ns(tile: tuple[int, int]) -> float:
+        compute = _tiled_ns(product, tile, gpu, constants) / CONVOLUTION_RATE
+        return overlapped_ns(constants, compute, reading_ns(*tile), memory)
+
+    return min(time_ns(tile) for tile in TILES)
+
+
+def overlapped_ns(constants: GemmConstants, *parts: float) -> float:
+    """The longest part, behind which the others are not hidden wholly."""
+    return constants.floor_ns + max(parts) + constants.overlap_loss * (sum(parts) - max(parts))
 
 
 # --- which product a signature is ------------------------------------------------------------------------------------
