@@ -96,7 +96,7 @@ CONVOLUTION_RATE: Final = 0.75
 
 L2_BYTES_A_SM: Final = 5.5e12 / 132
 """Bytes per second of the L2 cache for each SM, when all read at once. About 5.5 TB/s were measured on an H100 PCIe
-(chipsandcheese.com, "Nvidia's H100: Funny L2, and Tons of Bandwidth", 2023), whose cache is that of the SXM with 132 SMs.
+(chipsandcheese.com, "Nvidia's H100: Funny L2, and Tons of Bandwidth", 2023); the SXM, with 132 SMs, has the same cache.
 Other GPUs by their SMs (assumed)."""
 
 DIRECT_FLOPS: Final = 32
