@@ -222,7 +222,8 @@ def _slice_like_backward(signature: Signature) -> Traffic:
 def _concatenate(signature: Signature) -> Traffic:
     """cat, stack: every input read and written. _chunk_cat.out and the copies of FSDP name what they write, which may
     be of another type."""
-    return Traffic("copy", float(signature.read_bytes + (signature.mutated_bytes or signature.read_bytes)))
+    written = signature.mutated_bytes or sum(tensor.bytes for tensor in _inputs(signature))
+    return Traffic("copy", float(signature.read_bytes + written))
 
 
 def _overwrite(kind: str) -> Rule:
