@@ -129,6 +129,8 @@ class Copy:
 
     kind: str
     bytes: int
+    pageable: bool = False
+    """Its host side is neither pinned nor registered."""
 
 
 Dim3: TypeAlias = tuple[int, int, int]
@@ -199,7 +201,7 @@ class Signature:
         if g := self.gemm:
             parts.append(f"gemm:{g.m},{g.n},{g.k},{g.batch},{g.dtype_a},{g.dtype_d},{g.transa:d},{g.transb:d}")
         if self.copy:
-            parts.append(f"copy:{self.copy.kind},{self.copy.bytes}")
+            parts.append(f"copy:{self.copy.kind},{self.copy.bytes}" + ",pageable" * self.copy.pageable)
         if self.grid or self.block:
             parts.append(f"launch:{_dims(self.grid or ())}:{_dims(self.block or ())}")
         parts.append(self.node)
@@ -305,11 +307,15 @@ def _copy(definition: Mapping[str, object]) -> Copy | None:
     value = definition.get("copy")
     if value is None:
         return None
-    kind, size = _sequence(value, "copy", "[kind, bytes]", 2, 2)
+    expected = '[kind, bytes] or [kind, bytes, "pageable"]'
+    items = _sequence(value, "copy", expected, 3)
+    if len(items) < 2 or list(items[2:]) not in ([], ["pageable"]):
+        raise _fail("copy", value, expected)
+    kind, size = items[:2]
     if kind not in COPY_KINDS:
         raise _fail("copy[0]", kind, " or ".join(COPY_KINDS))
     assert isinstance(kind, str)
-    return Copy(kind, _integer(size, "copy[1]", 0, MAX_SIZE))
+    return Copy(kind, _integer(size, "copy[1]", 0, MAX_SIZE), len(items) == 3)
 
 
 def _dim3(definition: Mapping[str, object], key: str) -> Dim3 | None:

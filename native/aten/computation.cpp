@@ -113,8 +113,8 @@ void Computation::run() {
   if (tainted) soften_outputs(op_, capture_);
 }
 
-// Copies what the CPU returned into the memory that the CUDA kernel returned. Where the CPU returns nothing the CUDA
-// kernel has a workspace, which only its own kernels look into; outputs to which the CPU gives another shape stay
+// Copies what the CPU returned into the memory that the CUDA kernel returned. Where a replacement returns nothing the
+// CUDA kernel has a workspace, which only its own kernels look into; outputs to which the CPU gives another shape stay
 // unknown.
 void Computation::store(const torch::jit::Stack& stack, bool tainted) {
   size_t next_fresh = 0;
@@ -122,7 +122,7 @@ void Computation::store(const torch::jit::Stack& stack, bool tainted) {
     if (next_fresh == capture_.fresh.size()) return;
     const TensorRecord& t = capture_.fresh[next_fresh++];
     if (t.place != Place::device) return;
-    bool unused = (op_.replacement && !result.defined()) || (result.defined() && result.numel() == 0 && t.numel > 0);
+    bool unused = op_.replacement && t.numel > 0 && (!result.defined() || result.numel() == 0);
     bool fits = unused || (result.defined() && result.sizes() == capture_.sizes(t));
     if (unused) {
       host_alias(capture_, t).zero_();

@@ -114,6 +114,21 @@ void log_sigmoid_backward(Stack& stack, std::optional<at::Generator>) {
   stack.emplace_back(grad_output.toTensor() * at::sigmoid(-self.toTensor()));
 }
 
+// The CPU's leaves out which bag an index is in where its own sum does without; CUDA's is asked for it backwards. Where
+// offsets end with the number of indices, CUDA's sizes have room for a bag behind the last.
+void embedding_bag(Stack& stack, std::optional<at::Generator>) {
+  auto [weight, indices, offsets, by_frequency, mode, sparse, weights, ends_with_last, padding] = take<9>(stack);
+  at::Tensor begins = offsets.toTensor().to(at::kLong);
+  bool extra = ends_with_last.toBool();
+  auto [output, unused, sizes, maxima] =
+      at::_embedding_bag(weight.toTensor(), indices.toTensor(), offsets.toTensor(), by_frequency.toBool(), mode.toInt(),
+                         sparse.toBool(), optional(weights), extra, padding.toInt());
+  at::Tensor bags = at::searchsorted(extra ? begins.slice(0, 0, -1) : begins, at::arange(indices.toTensor().numel()),
+                                     /*out_int32=*/false, /*right=*/true);
+  if (sizes.numel() < begins.numel()) sizes = at::constant_pad_nd(sizes, {0, begins.numel() - sizes.numel()});
+  torch::jit::push(stack, output, bags - 1, sizes, maxima);
+}
+
 struct Entry {
   std::string_view name;
   Replacement replacement;
@@ -126,6 +141,8 @@ constexpr Entry entries[] = {
     {"aten::baddbmm.dtype", addmm_dtype},
     {"aten::histc", histc},
     {"aten::log_sigmoid_backward", log_sigmoid_backward},
+    {"aten::_embedding_bag", embedding_bag},
+    {"aten::_embedding_bag_forward_only", embedding_bag},
     {"aten::native_dropout", native_dropout},
     {"aten::_fused_dropout", fused_dropout},
     {"aten::_fused_rms_norm_backward", fused_rms_norm_backward},

@@ -22,6 +22,7 @@ struct Work {
   std::string name;
   std::string copy_kind;
   uint64_t copy_bytes = 0;
+  bool copy_is_pageable = false;
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   Resources resources;
@@ -102,6 +103,7 @@ void fill_in(Done& done, uint32_t signature) {
   done.name = work.name.c_str();
   done.copy_kind = work.copy_kind;
   done.copy_bytes = work.copy_bytes;
+  done.copy_is_pageable = work.copy_is_pageable;
   std::copy_n(work.grid, 3, done.grid);
   std::copy_n(work.block, 3, done.block);
   done.resources = work.resources;
@@ -205,6 +207,7 @@ void describe(uint32_t signature, const Launch& launch) {
   work.name = launch.kernel;
   if (launch.copy_kind) work.copy_kind = launch.copy_kind;
   work.copy_bytes = launch.copy_bytes;
+  work.copy_is_pageable = launch.copy_is_pageable;
   work.resources = launch.resources;
   if (launch.grid[0] != 0) {
     std::copy_n(launch.grid, 3, work.grid);

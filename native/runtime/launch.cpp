@@ -42,7 +42,8 @@ uint64_t hash_of(const OpScope* op, const Launch& launch) {
   for (int64_t size : launch.gemm) hash.number(size);
   for (std::string_view type : launch.gemm_types) hash.text(type);
   for (bool transposed : launch.gemm_trans) hash.number(transposed);
-  hash.text(launch.copy_kind ? launch.copy_kind : "").number(launch.copy_bytes).number(launch.host_func);
+  hash.text(launch.copy_kind ? launch.copy_kind : "").number(launch.copy_bytes);
+  hash.number(launch.copy_is_pageable).number(launch.host_func);
   hash.text(launch.description);
   for (uint32_t size : launch.grid) hash.number(size);
   for (uint32_t size : launch.block) hash.number(size);
@@ -58,7 +59,9 @@ class LaunchPairs {
     if (!launch.kernel.empty()) key("kernel").text(launch.kernel);
     if (launch.gemm[3] != 0) add_gemm(launch);
     if (launch.copy_kind) {
-      key("copy").array(2).text(launch.copy_kind).integer(static_cast<int64_t>(launch.copy_bytes));
+      key("copy").array(launch.copy_is_pageable ? 3 : 2).text(launch.copy_kind);
+      pack_.integer(static_cast<int64_t>(launch.copy_bytes));
+      if (launch.copy_is_pageable) pack_.text("pageable");
     }
     if (launch.grid[0] != 0) {
       add_dimensions("grid", launch.grid);

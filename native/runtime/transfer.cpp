@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "phantora/capture.h"
 #include "phantora/config.h"
@@ -25,11 +26,33 @@ const char* copy_kind(const memory::Region& dst, const memory::Region& src) {
   return on_device(src.kind) ? "d2h" : "h2h";
 }
 
-void issue_node(StreamId stream, const char* kind, size_t bytes) {
+constexpr size_t staged_at_once_bytes = 64u << 10;  // from pageable memory: such a copy does not wait for the stream
+
+struct Route {
+  const char* kind;
+  bool pageable;  // the host's side is memory that the device cannot reach
+
+  Route(const memory::Region& dst, const memory::Region& src)
+      : kind(copy_kind(dst, src)),
+        pageable((is("h2d") && src.kind == Kind::plain) || (is("d2h") && dst.kind == Kind::plain)) {}
+
+  bool is(std::string_view other) const { return kind == other; }
+
+  // What CUDA documents as the synchronisation of its calls. Where it says that the host goes on when the last piece of
+  // a pageable source has been staged, we let it wait for the end of the copy.
+  bool holds_host(size_t bytes, Wait wait) const {
+    if (is("d2d") || is("p2p")) return false;
+    if (wait == Wait::always || is("h2h")) return true;
+    return pageable && (is("d2h") || bytes > staged_at_once_bytes);
+  }
+};
+
+void issue_node(StreamId stream, const char* kernel, const char* kind, size_t bytes, bool pageable) {
   Launch node;
-  node.kernel = std::strcmp(kind, "memset") == 0 ? "memset" : "memcpy";
+  node.kernel = kernel;
   node.copy_kind = kind;
   node.copy_bytes = bytes;
+  node.copy_is_pageable = pageable;
   launch(stream, node);
 }
 
@@ -56,18 +79,16 @@ void set_values(StreamId stream, char* dst, const std::string& pattern, size_t b
 
 void copy(StreamId stream, void* dst, const void* src, const Rows& rows, Wait wait) {
   if (rows.width == 0 || rows.height == 0) return;
-  memory::Region to = memory::find(dst);
-  const char* kind = copy_kind(to, memory::find(src));
-  issue_node(stream, kind, rows.width * rows.height);
+  Route route(memory::find(dst), memory::find(src));
+  size_t bytes = rows.width * rows.height;
+  issue_node(stream, "memcpy", route.kind, bytes, route.pageable);
   copy_values(stream, dst, src, rows);
-  bool waits =
-      wait == Wait::always ? std::strcmp(kind, "d2d") != 0 && std::strcmp(kind, "p2p") != 0 : to.kind == Kind::plain;
-  if (waits && !captures::active(stream)) streams::synchronize(stream);
+  if (route.holds_host(bytes, wait) && !captures::active(stream)) streams::synchronize(stream);
 }
 
 void set(StreamId stream, void* dst, const void* pattern, size_t pattern_bytes, const Rows& rows) {
   if (rows.width == 0 || rows.height == 0) return;
-  issue_node(stream, "memset", rows.width * rows.height);
+  issue_node(stream, "memset", "memset", rows.width * rows.height, /*pageable=*/false);
   std::string text(static_cast<const char*>(pattern), pattern_bytes);
   bool dense = rows.height == 1 || rows.dst_pitch == rows.width;
   if (dense) return set_values(stream, static_cast<char*>(dst), text, rows.width * rows.height);

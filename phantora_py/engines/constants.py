@@ -121,6 +121,12 @@ STRIDED: Final = 0.6
 TRANSFER: Final = 0.85
 """Share of a link's rate that copies between devices, or device and pinned host memory, reach (assumed)."""
 
+PAGEABLE_BYTES_PER_S: Final = 9.7e9
+"""Rate of copies between a device and host memory that is not pinned, which the driver copies piece by piece through
+pinned memory of its own. It is the host's, not the link's: 9.7 GB/s against 51.5 pinned over PCIe 5.0 (RTX PRO 6000;
+run-ai/runai-model-streamer issue 161), 9.6 against 32.4 (RTX 5090; kekzl/imp pull request 1409), 9 to 18 against 23 to
+27 over PCIe 4.0 (RTX 4090; NVlabs/cuda-oxide pull request 976)."""
+
 TRANSFER_LATENCY_NS: Final = 2_500
 """Least time of such a copy (assumed)."""
 

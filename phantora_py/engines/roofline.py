@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phantora_py.engines.constants import STRIDED, TRANSFER, TRANSFER_LATENCY_NS, MemoryConstants
+from phantora_py.engines.constants import PAGEABLE_BYTES_PER_S, STRIDED, TRANSFER, TRANSFER_LATENCY_NS, MemoryConstants
 from phantora_py.engines.traffic import Traffic
 from phantora_py.gpus import Gpu
 from phantora_py.signature import Copy, Signature
@@ -41,12 +41,15 @@ def memory_time(traffic: Traffic, gpu: Gpu, constants: MemoryConstants, share: f
 
 
 def copy_time(copy: Copy, gpu: Gpu, constants: MemoryConstants) -> Time:
-    """A copy or set by the copy engines or by kernels of the driver. Host memory is taken as pinned."""
+    """A copy or set by the copy engines or by kernels of the driver."""
     if copy.kind in ("d2d", "memset"):
         moved = copy.bytes * (2 if copy.kind == "d2d" else 1)
         return memory_time(Traffic("copy", moved), gpu, constants, constants.streaming)
     link = gpu.nvlink_bytes_per_s if copy.kind == "p2p" and gpu.nvlink_bytes_per_s else gpu.pcie_bytes_per_s
-    return Time(TRANSFER_LATENCY_NS + copy.bytes / (link * TRANSFER) * 1e9)
+    rate = link * TRANSFER
+    if copy.pageable:
+        rate = min(rate, PAGEABLE_BYTES_PER_S)
+    return Time(TRANSFER_LATENCY_NS + copy.bytes / rate * 1e9)
 
 
 def launch_bytes(signature: Signature) -> float:

@@ -168,6 +168,24 @@ void op_with_copies() {
   phantora::pop_op(&op);
 }
 
+// Between the device and each kind of host memory, without being asked to wait.
+void host_copies() {
+  constexpr size_t staged = 64 << 10, large = staged + 1;
+  static char pageable[large], registered[large];
+  void *device = nullptr, *pinned = nullptr;
+  CHECK_EQUAL(cudaMalloc(&device, large), cudaSuccess);
+  CHECK_EQUAL(cudaMallocHost(&pinned, large), cudaSuccess);
+  CHECK_EQUAL(cudaHostRegister(registered, large, 0), cudaSuccess);
+  auto copy = [](void* to, const void* from, size_t bytes) {
+    CHECK_EQUAL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, nullptr), cudaSuccess);
+  };
+  for (char* host : {static_cast<char*>(pinned), registered, pageable}) {
+    copy(device, host, staged);
+    copy(device, host, large);
+    copy(host, device, 1);
+  }
+}
+
 void forked_child() {
   launch(nullptr);
   pid_t child = fork();
@@ -201,6 +219,7 @@ const std::map<std::string, void (*)()> cases = {
     {"fork", forked_child},
     {"wait", waits_for_ever},
     {"op", op_with_copies},
+    {"host_copies", host_copies},
 };
 
 }  // namespace

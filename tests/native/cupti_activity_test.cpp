@@ -76,6 +76,7 @@ void look_at(const uint8_t* record) {
     case Kind::memcpy: {
       auto& item = *reinterpret_cast<const MemcpyRecord*>(record);
       CHECK(item.copy == CopyKind::to_device);
+      CHECK(item.source == MemoryKind::pageable && item.destination == MemoryKind::device);
       CHECK_EQUAL(item.bytes, 64u);
       print("memcpy", item);
       break;

@@ -27,6 +27,8 @@ SAME_NUMBER(cupti::CopyKind::to_host, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
 SAME_NUMBER(cupti::CopyKind::on_device, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
 SAME_NUMBER(cupti::CopyKind::on_host, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH);
 SAME_NUMBER(cupti::CopyKind::between_devices, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
+SAME_NUMBER(cupti::MemoryKind::pageable, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE);
+SAME_NUMBER(cupti::MemoryKind::pinned, CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
 SAME_NUMBER(cupti::MemoryKind::device, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
 SAME_NUMBER(activity::Api::memcpy_async, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020);
 SAME_NUMBER(activity::Api::memset_async, CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020);

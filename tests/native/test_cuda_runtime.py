@@ -114,6 +114,16 @@ def test_first_kernel_of_an_op_carries_its_cost(played: Case) -> None:
     assert [record.flags for record in (memset, first, copy, later)] == [0, 0, 0, LATER_LAUNCH]
 
 
+def test_copies_say_which_host_memory_is_pageable_and_wait_for_it(played: Case) -> None:
+    peer, _ = played("host_copies")
+    staged, large = 1 << 16, (1 << 16) + 1
+    copies = {d["id"]: d["copy"] for d in peer.definitions if d["t"] == "kernel"}
+    pinned = [["h2d", staged], ["h2d", large], ["d2h", 1]]
+    pageable = [[*copy, "pageable"] for copy in pinned]
+    issued = [copies[record.a] if record.kind == KERNEL else "wait" for record in peer.of_kind(KERNEL, SYNC)]
+    assert issued == [*pinned, *pinned, pageable[0], pageable[1], "wait", pageable[2], "wait"]
+
+
 def test_third_identical_question_becomes_a_wait(played: Case) -> None:
     peer, _ = played("spinning", lambda record: reply(record.b, 77_000 if record.kind == SYNC else 0))
     assert [record.kind for record in peer.issued()] == [KERNEL, EVENT_RECORD, QUERY, QUERY, SYNC]

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from phantora_py.engines import AnalyticEngine, FusedEngine
+from phantora_py.engines import AnalyticEngine, FusedEngine, roofline
 from phantora_py.engines.attention import Attention, find_attention
+from phantora_py.engines.constants import ARCHITECTURES
 from phantora_py.engines.convolution import find_convolution
 from phantora_py.engines.engine import Cost
 from phantora_py.engines.gemm import find_product
@@ -493,6 +494,16 @@ def test_bandwidth_of_large_additions() -> None:
 def test_copies_go_by_their_link() -> None:
     times = {kind: duration(Signature(copy=Copy(kind, 2**30))) for kind in ("d2d", "p2p", "h2d")}
     assert times["d2d"] < times["p2p"] < times["h2d"]
+
+
+def test_pageable_copies_go_at_the_hosts_rate() -> None:
+    # By hand: 2.5 µs, and 2^30 bytes at 9.7 GB/s, whatever the link; a link that is slower than the host decides.
+    for direction in ("h2d", "d2h"):
+        pinned, pageable = Copy(direction, 2**30), Copy(direction, 2**30, pageable=True)
+        assert duration(Signature(copy=pageable)) == pytest.approx(110_697_533, abs=1)
+        assert duration(Signature(copy=pinned)) == pytest.approx(20_053_701, abs=1)
+    slow = replace(H100, pcie_bytes_per_s=4e9)
+    assert roofline.copy_ns(pageable, slow, ARCHITECTURES["hopper"].memory) == pytest.approx(2_500 + 2**30 / 3.4, abs=1)
 
 
 # --- the fused engine ------------------------------------------------------------------------------------------------

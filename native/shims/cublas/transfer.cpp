@@ -8,14 +8,19 @@ using phantora::cublas::Status;
 
 namespace {
 
+bool is_pageable(const void* host) {
+  return phantora::memory::find(host).kind == phantora::memory::Kind::plain;
+}
+
 // `count` pieces of `bytes` each, the pitches apart. One node: the hardware does a strided copy in one go.
-StreamId copy(const char* function, const char* kind, void* stream, char* to, size_t to_pitch, const char* from,
-              size_t from_pitch, size_t bytes, int64_t count) {
+StreamId copy(const char* function, const char* kind, bool pageable, void* stream, char* to, size_t to_pitch,
+              const char* from, size_t from_pitch, size_t bytes, int64_t count) {
   const StreamId id = phantora::streams::enter_or_fail(stream, function);
   Launch launch;
   launch.kernel = function;
   launch.copy_kind = kind;
   launch.copy_bytes = bytes * count;
+  launch.copy_is_pageable = pageable;
   phantora::launch(id, launch);
   if (to_pitch == bytes && from_pitch == bytes) {
     phantora::values::copy(id, to, from, bytes * count);
@@ -26,8 +31,7 @@ StreamId copy(const char* function, const char* kind, void* stream, char* to, si
 }
 
 // Copies to or from pageable memory are not asynchronous: the host may use it when the call returns.
-void finish(StreamId stream, const void* host) {
-  if (phantora::memory::find(host).kind != phantora::memory::Kind::plain) return;
+void finish(StreamId stream) {
   phantora::recorder::sync_stream(stream);
   phantora::values::drain_stream(stream);
 }
@@ -36,9 +40,10 @@ Status transfer(const char* function, const char* kind, void* stream, const void
                 const void* from, int64_t from_pitch, int64_t bytes, int64_t count) {
   if (bytes < 0 || count < 0 || (count > 1 && (to_pitch < bytes || from_pitch < bytes))) return Status::invalid_value;
   if (bytes == 0 || count == 0) return Status::success;
-  finish(copy(function, kind, stream, static_cast<char*>(to), to_pitch, static_cast<const char*>(from), from_pitch,
-              bytes, count),
-         host);
+  const bool pageable = is_pageable(host);
+  const StreamId id = copy(function, kind, pageable, stream, static_cast<char*>(to), to_pitch,
+                           static_cast<const char*>(from), from_pitch, bytes, count);
+  if (pageable) finish(id);
   return Status::success;
 }
 

@@ -48,8 +48,12 @@ CopyKind copy_kind(std::string_view kind) {
   return CopyKind::on_host;
 }
 
-// Whether host memory is pinned is not noted: unknown.
-MemoryKind side(char letter) { return letter == 'h' ? MemoryKind::unknown : MemoryKind::device; }
+// Of a copy within host memory it is not noted.
+MemoryKind side(const activity::Done& copy, char letter) {
+  if (letter != 'h') return MemoryKind::device;
+  if (copy.copy_kind == "h2h") return MemoryKind::unknown;
+  return copy.copy_is_pageable ? MemoryKind::pageable : MemoryKind::pinned;
+}
 
 // The profiler's buffers, filled one after the other. A profiler that gives none loses records, which it can ask about.
 class Buffers {
@@ -185,8 +189,8 @@ class Recording {
       add(MemsetRecord{.bytes = done.copy_bytes}, done);
     } else {
       add(MemcpyRecord{.copy = copy_kind(done.copy_kind),
-                       .source = side(done.copy_kind.front()),
-                       .destination = side(done.copy_kind.back()),
+                       .source = side(done, done.copy_kind.front()),
+                       .destination = side(done, done.copy_kind.back()),
                        .bytes = done.copy_bytes},
           done);
     }

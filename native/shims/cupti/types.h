@@ -30,7 +30,7 @@ enum class CopyKind : uint8_t {
   on_host = 9,
   between_devices = 10
 };
-enum class MemoryKind : uint8_t { unknown = 0, device = 3 };
+enum class MemoryKind : uint8_t { unknown = 0, pageable = 1, pinned = 2, device = 3 };
 
 inline constexpr uint32_t flush_forced = 1;
 

@@ -93,6 +93,7 @@ struct Done {  // by a device, for the call with that correlation
   const char* name = "";  // lives as long as the process
   std::string_view copy_kind;
   uint64_t copy_bytes = 0;
+  bool copy_is_pageable = false;
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   Resources resources;

@@ -43,6 +43,7 @@ struct Launch {
   bool gemm_trans[2] = {false, false};
   const char* copy_kind = nullptr;  // "h2d" …
   uint64_t copy_bytes = 0;
+  bool copy_is_pageable = false;  // its host side is: the driver copies through memory of its own
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {0, 0, 0};
   Resources resources;

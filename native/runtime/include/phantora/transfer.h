@@ -17,7 +17,7 @@ struct Rows {
 };
 
 enum class Wait {
-  as_needed,  // cudaMemcpyAsync: only a copy to pageable host memory waits for its end
+  as_needed,  // cudaMemcpyAsync: a copy to pageable host memory waits for its end, a large one from it too
   always,     // cudaMemcpy: every copy but one between devices does
 };
 
