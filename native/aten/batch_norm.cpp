@@ -52,6 +52,19 @@ void gather(Stack& stack, const at::Tensor& means, const at::Tensor& inverses, c
 
 }  // namespace
 
+// The CPU's saves nothing when it does not train; CUDA's saves what it normalised with.
+void native_batch_norm(Stack& stack, std::optional<at::Generator>) {
+  auto [input, weight, bias, mean, variance, training, factor, epsilon] = take<8>(stack);
+  auto [output, save_mean, save_invstd] =
+      at::native_batch_norm(input.toTensor(), optional(weight), optional(bias), optional(mean), optional(variance),
+                            training.toBool(), factor.toDouble(), epsilon.toDouble());
+  if (!training.toBool()) {
+    save_mean = mean.toTensor();
+    save_invstd = (variance.toTensor().to(at::kDouble) + epsilon.toDouble()).rsqrt();
+  }
+  torch::jit::push(stack, output, save_mean, save_invstd);
+}
+
 void cudnn_batch_norm(Stack& stack, std::optional<at::Generator>) {
   auto [input, weight, bias, mean, variance, training, factor, epsilon] = take<8>(stack);
   auto [output, save_mean, save_invstd] =

@@ -1,5 +1,5 @@
-// Batch normalisation on the CPU, with the arguments of operators that exist for CUDA only: cuDNN's, and those that
-// SyncBatchNorm is made of. Statistics are of all dimensions but the second, in float32.
+// Batch normalisation on the CPU, as operators do it that exist for CUDA only, cuDNN's and those that SyncBatchNorm is
+// made of, or that save something else there. Statistics are of all dimensions but the second, in float32.
 #pragma once
 #include <ATen/core/Generator.h>
 #include <ATen/core/stack.h>
@@ -8,6 +8,7 @@
 
 namespace phantora::aten {
 
+void native_batch_norm(torch::jit::Stack& stack, std::optional<at::Generator>);
 void cudnn_batch_norm(torch::jit::Stack& stack, std::optional<at::Generator>);
 void cudnn_batch_norm_backward(torch::jit::Stack& stack, std::optional<at::Generator>);
 

@@ -157,6 +157,8 @@ constexpr Entry entries[] = {
     {"aten::cudnn_convolution", cudnn_convolution},
     {"aten::cudnn_convolution_transpose", cudnn_convolution_transpose},
     {"aten::cudnn_grid_sampler", cudnn_grid_sampler},
+    {"aten::native_batch_norm", native_batch_norm},
+    {"aten::_native_batch_norm_legit", native_batch_norm},
     {"aten::cudnn_batch_norm", cudnn_batch_norm},
     {"aten::cudnn_batch_norm_backward", cudnn_batch_norm_backward},
     {"aten::batch_norm_stats", batch_norm_stats},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "phantora/config.h"
+#include "phantora/memory_pool.h"
 #include "phantora/recorder.h"
 #include "phantora/values.h"
 
@@ -243,6 +244,7 @@ std::string pci_bus_id_of_physical(int physical) {
 void synchronize(int device) {
   recorder::sync_device(physical(device));
   values::drain_all();
+  MemoryPool::note_synchronization();
 }
 
 }  // namespace phantora::device

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "phantora/memory_pool.h"
 #include "phantora/values.h"
 
 namespace phantora::events {
@@ -102,6 +103,7 @@ void synchronize(RecordingId recording) {
   if (recording == 0) return;
   recorder::sync_recording(recording);
   values::drain_recording(recording);
+  MemoryPool::note_synchronization();
 }
 
 bool is_complete(RecordingId recording) {

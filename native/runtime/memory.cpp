@@ -31,6 +31,8 @@ constexpr size_t page_bytes = 4096;
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+size_t small_footprint(size_t bytes) { return rounded_up(std::max<size_t>(bytes, 1), small_bytes); }
+
 // Address space that takes host memory only where it is touched. Null if the host has no more address space.
 void* reserve(size_t bytes, size_t alignment) {
   size_t span = bytes + alignment;
@@ -159,7 +161,7 @@ class Table {
   void* allocate(int device, size_t bytes) {
     device::note_use(device);
     if (bytes > config().memory_bytes) return nullptr;  // also keeps the rounding from overflowing
-    size_t taken = rounded_up(std::max<size_t>(bytes, 1), small_bytes);
+    size_t taken = small_footprint(bytes);
     std::unique_lock lock(mutex_);
     void* base = devices_[device].take(taken);
     if (base) insert({base, bytes, Kind::device, device}, taken);
@@ -309,6 +311,10 @@ Table& table() {
 }  // namespace
 
 void* reserve_addresses(size_t bytes) { return reserve_or_fail(bytes, granule_bytes); }
+size_t footprint(size_t bytes) {
+  size_t taken = small_footprint(bytes);
+  return taken > small_limit_bytes ? rounded_up(taken, granule_bytes) : taken;
+}
 void* allocate(int device, size_t bytes) { return table().allocate(device, bytes); }
 void* allocate_pinned(size_t bytes) { return table().allocate_pinned(bytes); }
 bool release(void* base) { return table().release(base); }

@@ -7,6 +7,7 @@
 
 #include "phantora/capture.h"
 #include "phantora/device.h"
+#include "phantora/memory_pool.h"
 #include "phantora/values.h"
 
 namespace phantora::streams {
@@ -161,6 +162,7 @@ StreamId enter_or_fail(Handle handle, const char* function) {
 void synchronize(StreamId stream) {
   recorder::sync_stream(stream);
   values::drain_stream(stream);
+  MemoryPool::note_synchronization();
 }
 
 bool is_idle(StreamId stream) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 using cudaStream_t = void*;
+using cudaMemPool_t = void*;
 using cudaEvent_t = void*;
 using CUdeviceptr = uint64_t;
 using CUmemGenericAllocationHandle = uint64_t;
@@ -12,6 +13,9 @@ inline constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemory
                      cudaErrorInvalidConfiguration = 9, cudaErrorInvalidDeviceFunction = 98,
                      cudaErrorInvalidDevice = 101, cudaErrorDeviceUninitialized = 201,
                      cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600;
+inline constexpr int cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5,
+                     cudaMemPoolAttrReservedMemHigh = 6, cudaMemPoolAttrUsedMemCurrent = 7,
+                     cudaMemPoolAttrUsedMemHigh = 8;
 inline constexpr int cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3,
                      cudaMemcpyDefault = 4;
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
@@ -94,6 +98,10 @@ int cudaHostRegister(void*, size_t, unsigned);
 int cudaHostUnregister(void*);
 int cudaMallocAsync(void**, size_t, cudaStream_t);
 int cudaFreeAsync(void*, cudaStream_t);
+int cudaDeviceGetDefaultMemPool(cudaMemPool_t*, int);
+int cudaMemPoolGetAttribute(cudaMemPool_t, int, void*);
+int cudaMemPoolSetAttribute(cudaMemPool_t, int, void*);
+int cudaMemPoolTrimTo(cudaMemPool_t, size_t);
 int cudaMemGetInfo(size_t*, size_t*);
 int cudaPointerGetAttributes(cudaPointerAttributes*, const void*);
 int cudaMemcpy(void*, const void*, size_t, int);

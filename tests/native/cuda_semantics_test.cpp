@@ -141,12 +141,54 @@ void test_copies() {
   cudaGetLastError();
 }
 
+// Freed memory stays with its pool: by default until the host waits for the device, with a threshold as far as that
+// goes, until it is trimmed.
 void test_pool() {
+  constexpr size_t mib = 1u << 20;
   size_t before = free_bytes();
-  void* pointer = nullptr;
-  CHECK_EQUAL(cudaMallocAsync(&pointer, 4u << 20, nullptr), cudaSuccess);
-  CHECK_EQUAL(before - free_bytes(), 4u << 20);
-  CHECK_EQUAL(cudaFreeAsync(pointer, nullptr), cudaSuccess);
+  void *first = nullptr, *second = nullptr;
+  auto taken = [before] { return (before - free_bytes()) / mib; };
+  CHECK_EQUAL(cudaMallocAsync(&first, 4 * mib, nullptr), cudaSuccess);
+  CHECK_EQUAL(cudaMallocAsync(&second, 8 * mib, nullptr), cudaSuccess);
+  CHECK_EQUAL(taken(), 12u);
+  CHECK_EQUAL(cudaFreeAsync(first, nullptr), cudaSuccess);
+  CHECK_EQUAL(taken(), 12u);
+  CHECK_EQUAL(cudaDeviceSynchronize(), cudaSuccess);
+  CHECK_EQUAL(taken(), 8u);
+
+  cudaMemPool_t pool = nullptr;
+  CHECK_EQUAL(cudaDeviceGetDefaultMemPool(&pool, 0), cudaSuccess);
+  auto figure = [pool](int attribute) {
+    uint64_t value = 0;
+    CHECK_EQUAL(cudaMemPoolGetAttribute(pool, attribute, &value), cudaSuccess);
+    return value;
+  };
+  auto reserved = [&] { return figure(cudaMemPoolAttrReservedMemCurrent) / mib; };
+  uint64_t threshold = 6 * mib, zero = 0;
+  CHECK_EQUAL(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), cudaSuccess);
+  CHECK_EQUAL(cudaFreeAsync(second, nullptr), cudaSuccess);
+  CHECK_EQUAL(figure(cudaMemPoolAttrUsedMemCurrent), 0u);
+  CHECK_EQUAL(reserved(), 8u);
+  CHECK_EQUAL(cudaStreamSynchronize(nullptr), cudaSuccess);
+  CHECK_EQUAL(reserved(), 6u);
+  CHECK_EQUAL(taken(), 6u);
+  CHECK_EQUAL(cudaMallocAsync(&first, 4 * mib, nullptr), cudaSuccess);
+  CHECK_EQUAL(taken(), 6u);
+  CHECK_EQUAL(cudaMemPoolTrimTo(pool, 5 * mib), cudaSuccess);
+  CHECK_EQUAL(taken(), 5u);
+  CHECK_EQUAL(cudaFree(first), cudaSuccess);
+  CHECK_EQUAL(reserved(), 5u);
+  CHECK_EQUAL(figure(cudaMemPoolAttrReservedMemHigh) / mib, 12u);
+  CHECK_EQUAL(figure(cudaMemPoolAttrUsedMemHigh) / mib, 12u);
+
+  // A device without room takes it back from the pool.
+  size_t all = (free_bytes() + 5 * mib) / (2 * mib) * (2 * mib);
+  CHECK_EQUAL(cudaMallocAsync(&first, all, nullptr), cudaSuccess);
+  CHECK(free_bytes() < 2 * mib);
+  CHECK_EQUAL(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &zero), cudaSuccess);
+  CHECK_EQUAL(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &zero), cudaSuccess);
+  CHECK_EQUAL(cudaFree(first), cudaSuccess);
+  CHECK_EQUAL(cudaDeviceSynchronize(), cudaSuccess);
   CHECK_EQUAL(free_bytes(), before);
 }
 

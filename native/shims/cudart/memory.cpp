@@ -4,6 +4,7 @@
 #include "cudart/error.h"
 #include "phantora/device.h"
 #include "phantora/graph_memory.h"
+#include "phantora/memory_pool.h"
 #include "phantora/recorder.h"
 #include "phantora/values.h"
 
@@ -27,7 +28,7 @@ Status release(void* pointer, memory::Kind kind) {
   if (!memory::is_allocation(pointer, kind)) return done(Status::invalid_value);
   if (captures::forbids_unsafe()) return done(Status::stream_capture_unsupported);
   device::synchronize(device::current());  // CUDA waits for the device before it takes memory away
-  memory::release(pointer);
+  MemoryPool::free(pointer);
   return Status::success;
 }
 

@@ -3,6 +3,7 @@
 
 #include "driver/types.h"
 #include "phantora/device.h"
+#include "phantora/memory_pool.h"
 #include "phantora/recorder.h"
 #include "phantora/transfer.h"
 #include "phantora/virtual_memory.h"
@@ -26,7 +27,7 @@ Status release(void* pointer, memory::Kind kind) {
   if (!pointer) return Status::success;
   if (!memory::is_allocation(pointer, kind)) return Status::invalid_value;
   device::synchronize(device::current());
-  memory::release(pointer);
+  MemoryPool::free(pointer);
   return Status::success;
 }
 

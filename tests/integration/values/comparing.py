@@ -14,6 +14,21 @@ def same(compute: Callable[[str], Any]) -> None:
     torch.testing.assert_close(on_device, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
+def same_gradients(compute: Callable[..., torch.Tensor], *inputs: Callable[[str], torch.Tensor]) -> None:
+    """`compute(*inputs)` and the gradients of its inputs are the same on both devices.
+
+    What forward saves for backward differs between them: it has to be what the other device's backward takes.
+    """
+
+    def forward_and_backward(device: str) -> list[torch.Tensor]:
+        tensors = [make(device) for make in inputs]
+        leaves = [tensor.requires_grad_() for tensor in tensors if tensor.is_floating_point()]
+        output = compute(*tensors)
+        return [output, *torch.autograd.grad(output.square().sum(), leaves)]
+
+    same(forward_and_backward)
+
+
 def to_host(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().cpu()

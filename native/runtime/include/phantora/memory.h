@@ -24,6 +24,7 @@ struct Region {
 // nullptr when the device's capacity (config().memory_bytes) would be exceeded; counted in 2 MiB granules as CUDA does
 // for large requests (512 bytes within a granule shared by small ones).
 void* allocate(int device, size_t bytes);
+size_t footprint(size_t bytes);  // what that takes of the device, its share of a granule if it is small
 void* allocate_pinned(size_t bytes);
 bool release(void* base);
 bool is_allocation(const void* pointer, Kind kind);  // release() would take it
