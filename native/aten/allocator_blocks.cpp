@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "device_memory.h"
 #include "phantora/blocks.h"
@@ -13,10 +14,28 @@ namespace {
 
 using c10::CachingDeviceAllocator::TraceEntry;
 
+// The allocator has taken memory from the device for the block that it gives out next.
+thread_local bool growing = false;
+
+// Called under the allocator's lock. Its figures are recorded whenever it has grown: a rank that ends without a
+// farewell has told that much of its peaks.
 void follow(const TraceEntry& entry) {
   auto* base = reinterpret_cast<const void*>(entry.addr_);
-  if (entry.action_ == TraceEntry::ALLOC) blocks::note(base, entry.size_);
-  if (entry.action_ == TraceEntry::FREE_COMPLETED) blocks::forget(base);
+  switch (entry.action_) {
+    case TraceEntry::SEGMENT_ALLOC:
+    case TraceEntry::SEGMENT_MAP:
+      growing = true;
+      break;
+    case TraceEntry::ALLOC:
+      blocks::note(base, entry.size_);
+      if (std::exchange(growing, false)) record_memory(entry.size_);
+      break;
+    case TraceEntry::FREE_COMPLETED:
+      blocks::forget(base);
+      break;
+    default:
+      break;
+  }
 }
 
 // Other allocators (cudaMallocAsync) take each block from CUDA itself, and refuse to be followed.

@@ -62,6 +62,7 @@ void pack_tensor(const Capture& capture, const TensorRecord& t, wire::Pack& pack
 Capture::Capture(const Operator& op, const torch::jit::Stack& stack) : hash_(op.hash) {
   const c10::IValue* first = stack.data() + stack.size() - op.arguments.size();
   ignores_self_ = op.beta >= 0 && first[op.beta].isScalar() && first[op.beta].toScalar().equal(0);
+  first_step_ = op.first_step >= 0 && first[op.first_step].toBool();
   training_ = op.training < 0 || first[op.training].toBool();
   for (size_t i = 0; i < op.arguments.size(); ++i) add(op, i, first[i]);
 }
@@ -69,7 +70,7 @@ Capture::Capture(const Operator& op, const torch::jit::Stack& stack) : hash_(op.
 void Capture::add(const Operator& op, size_t index, const c10::IValue& value) {
   const ArgumentInfo& info = op.arguments[index];
   bool write = info.write || (info.statistic && training_);
-  bool unread = info.out || (info.scaled_by_beta && ignores_self_);
+  bool unread = info.out || (info.scaled_by_beta && ignores_self_) || (info.begun && first_step_);
   if (value.isTensor()) {
     add_tensor(value.toTensor(), write, unread);
     arguments.push_back({Kind::tensor, 1});
@@ -173,6 +174,21 @@ void Capture::add_returns(const Operator& op, const torch::jit::Stack& stack) {
       for (const at::Tensor& tensor : first[i].toTensorList()) add_fresh(tensor);
     }
   }
+}
+
+bool Capture::outputs_apart() const {
+  auto end_of = [this](const TensorRecord& t) {
+    int64_t last = 0;
+    for (size_t i = 0; i < t.rank; ++i) last += (sizes(t)[i] - 1) * strides(t)[i];
+    return t.data + (last + 1) * static_cast<int64_t>(c10::elementSize(t.dtype));
+  };
+  auto meet = [&end_of](const TensorRecord& a, const TensorRecord& b) {
+    return a.numel > 0 && b.numel > 0 && a.data < end_of(b) && b.data < end_of(a);
+  };
+  return std::none_of(tensors.begin(), tensors.end(), [&](const TensorRecord& written) {
+    return written.write && std::any_of(tensors.begin(), tensors.end(),
+                                        [&](const TensorRecord& read) { return !read.write && meet(read, written); });
+  });
 }
 
 void Capture::describe(const Operator& op, wire::Pack& pack) const {

@@ -47,6 +47,7 @@ class Capture {
   uint64_t hash() const { return hash_; }
   int64_t bytes() const { return bytes_; }     // of all tensors
   bool strided() const { return strided_; }    // all tensors are plain ones that we can address
+  bool outputs_apart() const;                  // nothing that is written shares memory with what is read
   bool integral() const { return integral_; }  // no floating point or complex tensor among them
 
   c10::ArrayRef<int64_t> sizes(const TensorRecord& t) const { return {&shapes[t.shape_at], t.rank}; }
@@ -79,6 +80,7 @@ class Capture {
   bool strided_ = true;
   bool integral_ = true;
   bool ignores_self_;
+  bool first_step_;
   bool training_;
 };
 

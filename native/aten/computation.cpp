@@ -52,15 +52,24 @@ std::optional<at::Generator> Computation::generator() const {
   return at::make_generator<at::CPUGeneratorImpl>(*seed_);
 }
 
-torch::jit::Stack Computation::arguments() const {
+Computation::Tensors Computation::aliases() const {
+  Tensors tensors;
+  size_t next_host = 0;
+  for (const TensorRecord& t : capture_.tensors) {
+    if (t.place == Place::absent) {
+      tensors.emplace_back();
+    } else {
+      tensors.push_back(t.place == Place::host ? capture_.host_tensors[next_host++] : host_alias(capture_, t));
+    }
+  }
+  return tensors;
+}
+
+torch::jit::Stack Computation::arguments(const Tensors& tensors) const {
   torch::jit::Stack stack;
   stack.reserve(op_.arguments.size());
-  size_t next_tensor = 0, next_value = 0, next_host = 0;
-  auto next = [&]() -> at::Tensor {
-    const TensorRecord& t = capture_.tensors[next_tensor++];
-    if (t.place == Place::absent) return {};
-    return t.place == Place::host ? capture_.host_tensors[next_host++] : host_alias(capture_, t);
-  };
+  size_t next_tensor = 0, next_value = 0;
+  auto next = [&] { return tensors[next_tensor++]; };
   for (size_t i = 0; i < op_.arguments.size(); ++i) {
     const ArgumentRecord& argument = capture_.arguments[i];
     if (argument.kind == Kind::tensor) {
@@ -100,7 +109,7 @@ void Computation::run() {
   Undisturbed undisturbed;
   if (!op_.impossible_calls.empty() && op_.impossible_calls.contains(capture_.hash())) return invalidate();
   bool tainted = read_inputs();
-  torch::jit::Stack stack = arguments();
+  torch::jit::Stack stack = arguments(aliases());
   Outcome outcome = call(stack, tainted);
   if (outcome == Outcome::impossible) {
     op_.impossible_calls.insert(capture_.hash());
@@ -110,7 +119,26 @@ void Computation::run() {
   ++op_.tally.computed;
   mark_written(tainted ? State::tainted : State::known);
   store(stack, tainted);
-  if (tainted) soften_outputs(op_, capture_);
+  if (!tainted) return;
+  op_.moves ? mark_moved() : soften_outputs(op_, capture_);
+}
+
+// Of an operator that only moves elements: it moves in the same way which of them are known.
+void Computation::mark_moved() {
+  Tensors unknown;
+  for (const TensorRecord& t : capture_.tensors) {
+    bool on_device = t.place == Place::device;
+    unknown.push_back(on_device ? unknown_elements(capture_, t) : at::zeros(capture_.sizes(t), at::kBool));
+  }
+  torch::jit::Stack stack = arguments(unknown);
+  if (call(stack, true) != Outcome::done) return;
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    const TensorRecord& t = capture_.tensors[i];
+    if (t.write && t.place == Place::device) mark_elements(capture_, t, unknown[i]);
+  }
+  for (const TensorRecord& t : capture_.fresh) {
+    if (t.place == Place::device) mark_elements(capture_, t, stack.back().toTensor());
+  }
 }
 
 // Copies what the CPU returned into the memory that the CUDA kernel returned. Where a replacement returns nothing the

@@ -21,12 +21,16 @@ class Computation {
  private:
   enum class Outcome { done, impossible, refused };  // refused: these values are not for this operator
 
+  using Tensors = c10::SmallVector<at::Tensor, 6>;  // one for each record of a tensor argument
+
   bool read_inputs();  // true if some are not known
-  torch::jit::Stack arguments() const;
+  Tensors aliases() const;
+  torch::jit::Stack arguments(const Tensors& tensors) const;
   Outcome call(torch::jit::Stack& stack, bool tainted) const;
   std::optional<at::Generator> generator() const;
   void store(const torch::jit::Stack& stack, bool tainted);
   void mark_written(values::State state);
+  void mark_moved();
 
   const Operator& op_;
   Capture capture_;

@@ -56,11 +56,11 @@ MemoryPeaks memory_peaks() {
   return most;
 }
 
-void record_memory() {
+void record_memory(uint64_t growing_bytes) {
   c10::DeviceAllocator* allocator = device_allocator();
   if (!allocator) return;
   auto stats = allocator->getDeviceStats(c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getDevice().index());
-  phantora_memory(static_cast<uint64_t>(stats.allocated_bytes[0].current),
+  phantora_memory(static_cast<uint64_t>(stats.allocated_bytes[0].current) + growing_bytes,
                   static_cast<uint64_t>(stats.reserved_bytes[0].current));
 }
 

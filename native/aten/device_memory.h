@@ -15,6 +15,6 @@ bool is_device_in_use();
 MemoryPeaks memory_peaks();
 
 // Allocated and reserved bytes of the current device at this moment, for the trace.
-void record_memory();
+void record_memory(uint64_t growing_bytes = 0);
 
 }  // namespace phantora::aten

@@ -66,6 +66,38 @@ bool make_readable(const Capture& capture, const TensorRecord& t) {
   return unknown;
 }
 
+at::Tensor unknown_elements(const Capture& capture, const TensorRecord& t) {
+  Pieces pieces(capture, t);
+  auto element = static_cast<size_t>(c10::elementSize(t.dtype));
+  at::Tensor flags = at::zeros(pieces.span / static_cast<int64_t>(element), at::kBool);
+  bool* begin = flags.mutable_data_ptr<bool>();
+  pieces.for_each(t.data, [&](char* data, size_t bytes) {
+    values::for_each_stretch(data, bytes, [&](size_t offset, size_t length, values::State state) {
+      size_t first = (static_cast<size_t>(data - t.data) + offset) / element;
+      size_t end = (static_cast<size_t>(data - t.data) + offset + length + element - 1) / element;
+      if (state != values::State::known) std::fill(begin + first, begin + end, true);
+    });
+  });
+  return flags.as_strided(capture.sizes(t), capture.strides(t));
+}
+
+void mark_elements(const Capture& capture, const TensorRecord& t, const at::Tensor& unknown) {
+  Pieces pieces(capture, t);
+  auto element = static_cast<size_t>(c10::elementSize(t.dtype));
+  at::Tensor flags = at::zeros(pieces.span / static_cast<int64_t>(element), at::kBool);
+  flags.as_strided(capture.sizes(t), capture.strides(t)).copy_(unknown);
+  const bool* begin = flags.const_data_ptr<bool>();
+  pieces.for_each(t.data, [&](char* data, size_t bytes) {
+    const bool* at = begin + static_cast<size_t>(data - t.data) / element;
+    const bool* end = at + bytes / element;
+    while (at < end) {
+      const bool* next = std::find(at, end, !*at);
+      (*at ? values::mark_tainted : values::mark_known)(t.data + (at - begin) * element, (next - at) * element);
+      at = next;
+    }
+  });
+}
+
 void mark(const Capture& capture, const TensorRecord& t, values::State state) {
   Pieces pieces(capture, t);
   if (state == values::State::unknown) {

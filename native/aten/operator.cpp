@@ -55,7 +55,8 @@ Operator::Operator(const c10::OperatorHandle& h)
       policy(policy_of(name)),
       benign(benign_of(name)),
       seeded(h.hasTag(at::Tag::nondeterministic_seeded)),
-      owner(owns_what_it_calls(name)) {
+      owner(owns_what_it_calls(name)),
+      moves(moves_elements(name)) {
   bool statistics = writes_running_statistics(name);
   const auto& schema_arguments = h.schema().arguments();
   for (const c10::Argument& argument : schema_arguments) {
@@ -66,7 +67,10 @@ Operator::Operator(const c10::OperatorHandle& h)
     info.generator = is_generator(argument.real_type());
     info.magnitude = is_magnitude(argument.real_type());
     info.scaled_by_beta = argument.name() == "self";
+    info.begun = argument.name() == "momentum_buffer_list";
+    if (argument.name() == "is_first_step") first_step = static_cast<int>(arguments.size());
     if (argument.name() == "beta" && info.magnitude) beta = static_cast<int>(arguments.size());
+    if (writes(argument)) fills = (fills || !mutates) && argument.kwarg_only();
     mutates = mutates || writes(argument);
     if (statistics && argument.name() == "training") training = static_cast<int>(arguments.size());
     arguments.push_back(info);

@@ -16,6 +16,7 @@ struct ArgumentInfo {
   bool write = false;  // the operator changes it
   bool out = false;    // … without reading it (out=)
   bool scaled_by_beta = false;
+  bool begun = false;      // it has a value once the optimizer has taken a step
   bool statistic = false;  // running statistics that its schema does not mention: written while training
   bool generator = false;
   bool magnitude = false;  // a number whose value does not matter to a kernel's cost
@@ -51,8 +52,11 @@ struct Operator {
   Benign benign;
   bool seeded;           // draws random numbers
   bool owner;            // of all that is launched within it
+  bool moves;            // elements of its arguments, and does nothing to them
   bool mutates = false;  // some argument is written
+  bool fills = false;    // … and all that are written are an out=
   int beta = -1;         // the argument that "self" is multiplied with: of zero, self is not read
+  int first_step = -1;   // the argument that says that the optimizer has taken none yet
   int training = -1;     // the argument that says whether statistics are written
   std::vector<ArgumentInfo> arguments;
   std::vector<ReturnInfo> returns;

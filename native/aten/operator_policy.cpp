@@ -59,12 +59,17 @@ bool writes_running_statistics(std::string_view name) {
 }
 
 bool overwrites(std::string_view name) {
-  static constexpr std::array<std::string_view, 15> names = {
+  static constexpr std::array<std::string_view, 16> names = {
       "aten::copy_",          "aten::fill_",          "aten::zero_",          "aten::normal_",
       "aten::uniform_",       "aten::random_",        "aten::bernoulli_",     "aten::cauchy_",
       "aten::exponential_",   "aten::geometric_",     "aten::log_normal_",    "aten::_foreach_copy_",
-      "aten::_foreach_zero_", "aten::_cummax_helper", "aten::_cummin_helper",
+      "aten::_foreach_zero_", "aten::_cummax_helper", "aten::_cummin_helper", "aten::rrelu_with_noise",
   };
+  return is_in(without_overload(name), names);
+}
+
+bool moves_elements(std::string_view name) {
+  static constexpr std::array<std::string_view, 3> names = {"aten::cat", "aten::copy_", "aten::flip"};
   return is_in(without_overload(name), names);
 }
 

@@ -37,6 +37,7 @@ Policy policy_of(std::string_view name);
 Benign benign_of(std::string_view name);
 Replacement replacement_of(std::string_view name);
 bool writes_running_statistics(std::string_view name);   // without saying so in its schema
+bool moves_elements(std::string_view name);              // of its arguments, whatever they are, into its result
 bool overwrites(std::string_view name);                  // what it writes, without reading it, though not an out=
 bool launches_for_every_backend(std::string_view name);  // it has one kernel for all, which launches by itself
 bool owns_what_it_calls(std::string_view name);          // it is known by its own name, whatever it is made of

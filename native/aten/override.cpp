@@ -58,6 +58,11 @@ bool is_computable(const Operator& op, const Capture& capture) {
   return op.computable() && capture.strided() && capture.bytes() <= limit_of(op, capture);
 }
 
+// An out= that draws numbers counts as well: what it calls within would draw others.
+bool changes_what_it_reads(const Operator& op, const Capture& capture) {
+  return op.mutates && (!op.fills || op.seeded || !capture.outputs_apart());
+}
+
 uint64_t mixed(uint64_t seed, uint64_t offset) {
   uint64_t z = seed + offset * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -237,8 +242,9 @@ void Override::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet
   if (op_.policy == Policy::readback && !captured) return read_back(op_, capture, *stack);
 
   Draw draw(op_, *stack);
-  bool as_one = op_.policy == Policy::whole || (op_.policy == Policy::compute && op_.mutates);
-  bool whole = as_one && is_computable(op_, capture);
+  bool as_one = op_.policy == Policy::whole || (op_.policy == Policy::compute && changes_what_it_reads(op_, capture));
+  scope.computed = is_computable(op_, capture);
+  bool whole = as_one && scope.computed;
   if (whole) {
     WholeOperator guard;
     call_original(handle, keys, stack);

@@ -10,8 +10,9 @@ namespace phantora::aten {
 // outputs their values: see Policy.
 //
 // An operator that changes its arguments is computed as a whole: what its kernel calls within leaves device memory
-// alone meanwhile. One that only returns something new may be computed after the fact, so what it calls within is true
-// by itself; when that was all that it did, nothing is left to do.
+// alone meanwhile. One that only returns something new, or fills an out= apart from what it reads, may be computed
+// after the fact, so what it calls within is true by itself, and may be read by its kernel; when that was all that it
+// did, nothing is left to do.
 class Override : public c10::OperatorKernel {
  public:
   explicit Override(const c10::OperatorHandle& handle) : op_(handle) {}

@@ -2,9 +2,13 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "phantora/environment.h"
 #include "phantora/recorder.h"
@@ -51,6 +55,19 @@ void print_python_stack() {
   if (thread) dump(STDERR_FILENO, thread);
 }
 
+// What was recorded up to here, the peaks of memory above all, is the report's. By another thread: this one may hold
+// the recorder's lock.
+void send_records() {
+  constexpr auto patience = std::chrono::milliseconds(200);
+  auto sent = std::make_shared<std::promise<void>>();
+  std::thread([sent] {
+    recorder::become_observer();
+    recorder::flush();
+    sent->set_value();
+  }).detach();
+  sent->get_future().wait_for(patience);
+}
+
 std::string speaker() {
   const char* rank = std::getenv(environment::rank);
   return rank ? std::string("phantora: rank ") + rank + ": " : "phantora: ";
@@ -62,6 +79,7 @@ void fail(const std::string& what, const std::string& hint) {
   std::fflush(nullptr);
   print(speaker() + what + "\n  hint: " + hint + "\n");
   print_python_stack();
+  if (recorder::active()) send_records();
   // Not exit(): other threads are in any state, and their handlers could wait for one that this thread holds.
   _exit(exit_code);
 }

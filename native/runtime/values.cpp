@@ -67,8 +67,13 @@ std::string (*call_site)() = nullptr;
 struct Reader {
   std::string op;
   std::string place;
+  bool within = false;  // an op that is computed as a whole afterwards
 
-  static Reader here(const char* op) { return {op, call_site ? call_site() : ""}; }
+  static Reader here(const char* op) {
+    bool within = false;
+    for (const OpScope* scope = current_op(); scope; scope = scope->outer) within = within || scope->reads_its_own();
+    return {op, call_site ? call_site() : "", within};
+  }
   static Reader here() {
     const OpScope* op = current_op();
     return here(op && *op->name ? op->name : "copy to the host");
@@ -76,6 +81,7 @@ struct Reader {
 };
 
 void count(const Reader& reader, size_t bytes) {
+  if (reader.within) return;
   counters::unknown_reads.add();
   store().unknown_reads.add(reader.op, reader.place, bytes, config().value_unknown_read_limit);
 }

@@ -30,6 +30,10 @@ def test_small_tensors_are_true(tmp_path: Path) -> None:
     assert report_of(tmp_path, "small_tensors.py")["unknown_reads"] == 0
 
 
+def test_small_gradients_are_true(tmp_path: Path) -> None:
+    assert report_of(tmp_path, "gradients.py")["unknown_reads"] == 0
+
+
 def test_small_models_train(tmp_path: Path) -> None:
     assert report_of(tmp_path, "training.py")["unknown_reads"] == 0
 
@@ -64,14 +68,20 @@ def test_unknown_values_are_benign_and_counted(tmp_path: Path) -> None:
     assert not any(site.startswith("cab") for site in sites)
 
 
-def test_an_index_out_of_range_ends_the_job_as_on_a_gpu() -> None:
-    command = [sys.executable, "-m", "phantora_launcher", "run", "--cluster", "dgx-h100", "--", sys.executable]
-    command.append(str(SCRIPTS / "index_out_of_range.py"))
+def test_an_index_out_of_range_ends_the_job_as_on_a_gpu(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    command = [sys.executable, "-m", "phantora_launcher", "run", "--cluster", "dgx-h100", "--json", str(report), "--"]
+    command += [sys.executable, str(SCRIPTS / "index_out_of_range.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 70
     assert "went on" not in done.stdout
     assert "aten::embedding: index out of range in self" in done.stderr
     assert "index_out_of_range.py" in done.stderr.partition("Stack (most recent call first)")[2]
+    result = json.loads(report.read_text())
+    assert "peak memory of rank 0: at least; ended before telling it" in result["guessed"]
+    (rank,) = result["ranks"]
+    assert rank["peak_reserved_bytes"] == 22 << 20
+    assert rank["peak_allocated_bytes"] >= 8 << 20
 
 
 def test_peaks_outlive_resets(tmp_path: Path) -> None:

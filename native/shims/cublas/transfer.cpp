@@ -8,9 +8,7 @@ using phantora::cublas::Status;
 
 namespace {
 
-bool is_pageable(const void* host) {
-  return phantora::memory::find(host).kind == phantora::memory::Kind::plain;
-}
+bool is_pageable(const void* host) { return phantora::memory::find(host).kind == phantora::memory::Kind::plain; }
 
 // `count` pieces of `bytes` each, the pitches apart. One node: the hardware does a strided copy in one go.
 StreamId copy(const char* function, const char* kind, bool pageable, void* stream, char* to, size_t to_pitch,

@@ -78,7 +78,9 @@ same_gradients(lambda q, k: functional.scaled_dot_product_attention(q, k, k), im
 labels = indices(5, below=5)
 for reduction in ("mean", "sum", "none"):
     same_gradients(
-        lambda x, t, w, r=reduction: functional.nll_loss(x, t, w.detach().abs(), ignore_index=2, reduction=r) + 0 * w.sum(),
+        lambda x, t, w, r=reduction: (
+            functional.nll_loss(x, t, w.detach().abs(), ignore_index=2, reduction=r) + 0 * w.sum()
+        ),
         square,
         labels,
         numbers(5),
@@ -104,7 +106,10 @@ same_gradients(lambda x: torch.segment_reduce(x, "max", lengths=torch.tensor([2,
 same_gradients(lambda x: x.prod(1) + x.cumprod(1).sum(1) + x.logcumsumexp(1).sum(1) + x.logsumexp(1), square)
 same_gradients(lambda x: torch.cdist(x, x.flip(0)), square)
 same_gradients(lambda x: linalg.svdvals(x) + linalg.eigvalsh(x + x.T) + linalg.slogdet(x)[1], square)
-same_gradients(lambda x: linalg.inv(x) + linalg.qr(x)[1].abs() + linalg.cholesky(x @ x.T + x.new_ones(5).diag()), square)
+same_gradients(
+    lambda x: linalg.inv(x) + linalg.qr(x)[1].abs() + linalg.cholesky(x @ x.T + x.new_ones(5).diag()), square
+)
+same_gradients(lambda x: linalg.eig(x + x.T)[0].real.sort()[0], square)
 same_gradients(lambda x: linalg.eigvals(x).abs().sum() + linalg.solve(x, x.T).sum() + linalg.pinv(x).sum(), square)
 
 

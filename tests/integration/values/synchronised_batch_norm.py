@@ -27,4 +27,7 @@ for a, b in ((part.running_mean, expected.running_mean), (part.running_var, expe
 sums = torch.stack([part.weight.grad, part.bias.grad])
 dist.all_reduce(sums)
 torch.testing.assert_close(sums.cpu(), torch.stack([expected.weight.grad, expected.bias.grad]), rtol=1e-4, atol=1e-4)
+
+# Of a batch that is too large to compute, how many elements each rank has is still known: all ranks count.
+part(torch.empty(64, 4, 64, 64, device="cuda")).sum().backward()
 dist.destroy_process_group()

@@ -14,10 +14,12 @@ def train(device: str, kind: str) -> list[float]:
         "conv": lambda: nn.Sequential(
             nn.Unflatten(1, (2, 2, 2)), nn.Conv2d(2, 4, 1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(16, 4)
         ),
+        "linear": lambda: nn.Linear(8, 4),
     }[kind]().to(device)
     optimizers = {
         "mlp": lambda: torch.optim.AdamW(model.parameters(), lr=0.05, fused=True),
         "conv": lambda: torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, foreach=True),
+        "linear": lambda: torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, dampening=0.1, fused=True),
     }
     optimizer = optimizers[kind]()
     inputs, targets = numbers(12, 8)(device), torch.arange(12, device=device) % 4
@@ -55,7 +57,7 @@ def scaled(device: str) -> list[float]:
     return [scaler.get_scale(), loss.item()]
 
 
-for kind in ("mlp", "conv"):
+for kind in ("mlp", "conv", "linear"):
     torch.testing.assert_close(train("cuda", kind), train("cpu", kind), rtol=1e-3, atol=1e-4)
 for causal in (False, True):
     on_device, expected = (attention(device, causal) for device in DEVICES)

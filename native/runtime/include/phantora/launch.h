@@ -20,8 +20,12 @@ struct OpScope {
   uint32_t launches = 0;  // so far, over all streams
   bool costed = false;    // whether one of these carries the op's cost: a kernel, never a copy or set
   uint32_t carried = 0;   // of these, copies and sets that values::copy, set took on, and signals
+  bool computed = false;  // what the others write gets its values when the op has ended
   StreamId stream = 0;    // of the latest launch
   const char* name = "";  // for messages; lives as long as the process
+
+  // Its kernel may read what another one of it has written: that is no value that a script sees.
+  bool reads_its_own() const { return computed && launches > carried; }
 };
 
 void push_op(OpScope* scope);
