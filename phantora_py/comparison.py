@@ -16,6 +16,7 @@ from phantora_py.report_table import duration, gibibytes
 
 _OPS_SHOWN = 16
 _NONE = OpAverage(0, 0)
+_PARTS = ("compute", "exposed_communication", "idle")
 
 Report = Mapping[str, Any]
 Show = Callable[[float], str]
@@ -28,20 +29,25 @@ def print_comparison(first: Named, second: Named, console: Console | None = None
     for letter, (name, report) in zip("AB", (first, second), strict=True):
         out.print(Text.assemble((letter, "bold"), f"  {name}: {report['world_size']} ranks on {report['cluster']}"))
     out.print(_figures(first[1], second[1]))
-    out.print(_ops(first[1], second[1]))
+    stretches = [stretch(report) for _, report in (first, second)]
+    if stretches[0] == stretches[1]:
+        out.print(_ops(first[1], second[1]))
+    else:
+        out.print(f"A holds times of {stretches[0]}, B of {stretches[1]}: ops and device time are not compared")
 
 
 def _figures(first: Report, second: Report) -> Table:
     table = _table("", "A", "B", "difference", title="summary")
-    for (name, one, show), (_, other, _) in zip(_rows(first), _rows(second), strict=True):
+    parts = _PARTS if stretch(first) == stretch(second) else ()
+    for (name, one, show), (_, other, _) in zip(_rows(first, parts), _rows(second, parts), strict=True):
         difference = "" if one is None or other is None else _difference(one, other, show)
         table.add_row(name, _shown(one, show), _shown(other, show), difference)
     return table
 
 
-def _rows(report: Report) -> Iterable[tuple[str, float | None, Show]]:
+def _rows(report: Report, parts: Iterable[str]) -> Iterable[tuple[str, float | None, Show]]:
     yield "iteration (steady median)", report["iteration_ns"], _time
-    for part in ("compute", "exposed_communication", "idle"):
+    for part in parts:
         yield part.replace("_", " "), breakdown_average(report, part), _time
     tokens = report["tokens"]
     yield "tokens/s", tokens and tokens["per_s"], "{:,.0f}".format

@@ -75,7 +75,8 @@ class SimulatorProcess:
 
 
 def _command_line(folder: RunFolder, cluster: str, command: Sequence[str], report: ReportOptions) -> list[str]:
-    line = [sys.executable, "-m", "phantora_py.simulator", "--run-dir", str(folder.path), "--cluster", cluster]
+    # -P: the folder that the job is started in may hold modules of any name.
+    line = [sys.executable, "-P", "-m", "phantora_py.simulator", "--run-dir", str(folder.path), "--cluster", cluster]
     if report.json_file is not None:
         line += ["--json", str(report.json_file)]
     if report.trace_file is not None:

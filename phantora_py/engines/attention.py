@@ -52,7 +52,8 @@ class Attention:
         """Query-key pairs of a head that the mask leaves."""
         pairs = float(self.queries) * self.most_keys
         if not self.causal:
-            return pairs
+            reach = min((self.window - 1) // 2, self.keys - 1) if self.window and self.queries == self.keys else 0
+            return self.queries * (2 * reach + 1) - reach * (reach + 1) if reach else pairs
         short = max(self.most_keys - max(self.keys - self.queries, 0), 0)  # queries that see fewer
         return pairs - short * (short - 1) / 2
 

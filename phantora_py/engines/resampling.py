@@ -34,6 +34,23 @@ def only_gives_shape(signature: Signature) -> bool:
     return name.endswith(_BACKWARD) and rule in (_pooled, _adapted, _padded)
 
 
+def runs(signature: Signature) -> int:
+    """Runs of neighbours in a row of the input that an element of the result is made of; 0: of all that is near."""
+    name = signature.base_op
+    return 0 if name.endswith(("_aa", _BACKWARD)) else next((n for part, n in _RUNS.items() if part in name), 0)
+
+
+_RUNS = {
+    "nearest": 1,
+    "linear1d": 1,
+    "bilinear2d": 2,
+    "trilinear3d": 4,
+    "bicubic2d": 4,
+    "grid_sampler_2d": 2,
+    "grid_sampler_3d": 4,
+}
+
+
 def _lists(signature: Signature) -> list[Sizes]:
     lists = [scalar for scalar in signature.scalars if isinstance(scalar, tuple)]
     return [tuple(n for n in sizes if isinstance(n, int)) for sizes in lists]

@@ -302,16 +302,17 @@ def _unscale(signature: Signature) -> Traffic:
 
 
 def _resampled(signature: Signature) -> Traffic:
-    """Scaling, pooling, padding: the input read, but of one that is far larger than the result a sector for each
-    nearest neighbour; the result written, for some with an int64 of where it came from."""
+    """Scaling, pooling, padding: the input read, but of one that is far larger than the result a sector for each run of
+    neighbours; the result written, for some with an int64 of where it came from."""
     elements = resampling.find_elements(signature)
     if elements is None:
         return visible_traffic(signature)
     read = signature.read_bytes
     if resampling.only_gives_shape(signature):
         read -= signature.tensors[1].stored_bytes
-    if "nearest" in signature.base_op:
-        read = min(read, elements * indexing.SECTOR_BYTES)
+    if runs := resampling.runs(signature):
+        image = signature.tensors[0].stored_bytes
+        read += min(image, elements * runs * indexing.SECTOR_BYTES) - image
     width = signature.tensors[0].element_bytes
     if signature.base_op.endswith(("_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d")):
         width += DTYPE_BYTES["int64"]

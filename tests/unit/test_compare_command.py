@@ -77,6 +77,41 @@ def test_equal_reports(tmp_path: Path) -> None:
     assert ["each op ran as often on both, and for as long"] in compared(tmp_path, same, same)
 
 
+def test_an_iteration_is_not_compared_with_a_whole_run(tmp_path: Path) -> None:
+    steps = report(1_000_000, {"aten::mm": (4, 800_000)})
+    run = report(1_500_000, {"aten::mm": (16, 3_200_000)}, iterations=[], iteration_ns=None)
+    lines = compared(tmp_path, steps, run)
+    assert ["A holds times of an iteration, B of the run: ops and device time are not compared"] in lines
+    assert not any(line[0] in ("compute", "aten::mm") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("iteration_ns", "12"),
+        ("iteration_ns", 10**30),
+        ("iteration_ns", float("nan")),
+        ("iteration_ns", True),
+        ("world_size", 0),
+        ("world_size", -2),
+        ("iterations", 3),
+        ("iterations", [{}]),
+        ("ops", "abc"),
+        ("ops", [{"op": "aten::mm", "category": "kernel", "device_ns": 1}]),
+        ("ops", [{"op": "aten::\ud800", "category": "kernel", "calls": 1, "device_ns": 1}]),
+        ("ranks", [None]),
+        ("breakdown", {"device_ns": 10**400}),
+        ("tokens", {"per_s": float("inf")}),
+    ],
+)
+def test_damaged_reports(key: str, value: Any, tmp_path: Path) -> None:
+    for name, made in (("a", report(1, {})), ("b", report(1, {}) | {key: value})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(made))
+    done = CliRunner().invoke(app, ["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")])
+    assert isinstance(done.exception, LaunchError), done.exception
+    assert "b.json" in str(done.exception)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -84,7 +119,8 @@ def test_equal_reports(tmp_path: Path) -> None:
         ("{", "b.json is no JSON"),
         ("[1]", "b.json is no report: it holds no JSON object"),
         ('{"schema": "phantora.doctor/1"}', "schema 'phantora.doctor/1', this version reads 'phantora.report/1'"),
-        ('{"schema": "phantora.report/1"}', "b.json lacks"),
+        ('{"schema": "phantora.report/1"}', "b.json: cluster is missing or not what docs/report.md says"),
+        ("[" * 100_000, "b.json is no JSON"),
     ],
 )
 def test_files_that_are_no_reports(text: str | None, said: str, tmp_path: Path) -> None:

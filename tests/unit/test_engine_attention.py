@@ -66,6 +66,13 @@ def test_a_window_costs_the_pairs_that_it_leaves() -> None:
     assert cost_ns(512, 0) == pytest.approx(cost_ns(256, 256), rel=0.15)
 
 
+@pytest.mark.parametrize("reach", [1, 2, 5, 9])
+def test_a_window_on_both_sides_is_cut_at_the_ends(reach: int) -> None:
+    """Of six queries and keys."""
+    seen = sum(abs(query - key) <= reach for query in range(6) for key in range(6))
+    assert Attention("flash", False, 1, 1, 6, 6, 64, 64, False, "bfloat16", 2 * reach + 1).kept == seen
+
+
 @pytest.mark.parametrize("cudnn", [False, True])
 @pytest.mark.parametrize("heads", [8, 64])
 def test_a_single_query_costs_the_keys_and_values(heads: int, cudnn: bool) -> None:

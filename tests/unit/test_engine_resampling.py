@@ -24,6 +24,8 @@ LARGER = (512, 512)
         ("_upsample_bicubic2d_aa", [IMAGES], (LARGER, False, None, None), 65 * READ),
         ("upsample_trilinear3d", [VOLUMES], ((128, 128, 128), False, None, None, None), 65 * VOLUMES.bytes),
         ("upsample_nearest2d", [IMAGES], ((8, 8), None, None), 16 * 64 * 64 * (32 + 4)),
+        ("upsample_bilinear2d", [IMAGES], ((8, 8), False, None, None), 16 * 64 * 64 * (2 * 32 + 4)),
+        ("upsample_bicubic2d", [IMAGES], ((8, 8), False, None, None), 16 * 64 * 64 * (4 * 32 + 4)),
         (
             "upsample_bicubic2d_backward",
             [tensor("float32", 16, 64, 512, 512)],
