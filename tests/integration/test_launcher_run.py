@@ -180,14 +180,14 @@ def test_a_job_without_cuda_is_told_that_it_has_no_report(workplace: Workplace) 
 def test_modules_beside_the_job_are_its_own(workplace: Workplace) -> None:
     for name in ("copy.py", "json.py", "numpy.py", "phantora_py.py"):
         workplace.script(name, "raise ImportError('not for you')\n")
-    workplace.script("train.py", "import os\nprint('rank', os.environ['PHANTORA_RANK'], 'trains')\n")
-    _, _, _, *arguments = workplace.phantora_command("torchrun", "--nproc-per-node", "2", "train.py")
+    workplace.script("show.py", SHOW)
+    _, _, _, *arguments = workplace.phantora_command("torchrun", "--nproc-per-node", "2", "show.py", "trains")
     line = [str(Path(sys.executable).with_name("phantora")), *arguments]
     done = subprocess.run(
         line, cwd=workplace.folder, env=workplace.variables, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "rank 1 trains" in done.stdout
+    assert "1 1 2 0 1" in done.stdout
 
 
 def test_the_users_own_sitecustomize_runs(workplace: Workplace) -> None:
